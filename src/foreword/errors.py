@@ -1,0 +1,632 @@
+"""The tree of errors. Every one names its culprit and the way out, carries its objects, and survives pickling.
+
+    ForewordError                         .kind tells errors apart by a stable word
+    ├── NotJsonError                      a value that JSON cannot hold
+    ├── ScopeError                        scopes: bound twice, a cycle
+    ├── InactiveContextError              something is used after its owner has gone
+    ├── RegistrationError                 a registration that is refused; nothing was changed
+    ├── InvalidConfigError                all faults of a configuration at once
+    ├── AssemblyError                     one assembly that cannot be made
+    │   └── ProviderFailedError           all failing providers at once, in a fixed order
+    └── RenderError                       a text that cannot be rendered; carries line, column and a caret
+
+A subclass also derives from the builtin that fits (``ValueError``, ``TypeError``, …), so plain ``except`` clauses work.
+Errors hold names and values, never functions, contexts or registries: what can be pickled can cross a process
+border and be logged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "AssemblyCancelledError",
+    "AssemblyError",
+    "ConfigFault",
+    "DuplicateEntryError",
+    "EmptyNameError",
+    "EmptyProtectionError",
+    "EntryRef",
+    "ForewordError",
+    "InactiveContextError",
+    "InvalidConfigError",
+    "InvalidOptionError",
+    "InvalidToolSchemaError",
+    "InvalidVariableNameError",
+    "ListenerError",
+    "LoneSurrogateError",
+    "MalformedReferenceError",
+    "MissingContextValueError",
+    "MultipleCompleteSectionsError",
+    "NonFiniteOrderError",
+    "NotAStringError",
+    "NotJsonError",
+    "PromptTooLargeError",
+    "ProtectedSectionShadowError",
+    "ProtectionConflictError",
+    "ProviderFailedError",
+    "ProviderFailure",
+    "ProviderTimeoutError",
+    "RegistrationError",
+    "RenderError",
+    "ReservedToolNameError",
+    "RunningLoopError",
+    "ScopeAlreadyBoundError",
+    "ScopeCycleError",
+    "ScopeError",
+    "UnknownEntryError",
+    "UnknownToolOrderError",
+    "UnknownVariableError",
+    "UnreadableTextError",
+    "ValuelessVariableError",
+    "did_you_mean",
+]
+
+_LONGEST_GUESSED_NAME = 64  # longer names get no suggestion: comparing them costs more than it helps
+_MOST_NAMES_LISTED = 20
+_LONGEST_NAME_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRef:
+    """Which contribution is meant: enough to find it, and nothing that cannot be pickled."""
+
+    kind: str  # "section", "context", "variable", "tool provider", "listener", …
+    name: str
+    owner: str  # the plugin that registered it
+    scope: str | None = None  # the name of its scope; None for the global layer
+    source: str | None = None  # "file:line" of its text or of the call that registered it
+
+    def __str__(self) -> str:
+        place = "" if self.scope is None else f" in scope {shown(self.scope)}"
+        source = "" if self.source is None else f" ({self.source})"
+        return f'{self.kind} "{shown(self.name)}" of {shown(self.owner)}{place}{source}'
+
+
+def shown(name: str) -> str:
+    """A name as messages show it: a long one is cut, so that a message stays readable."""
+    return name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…"
+
+
+def did_you_mean(name: str, known: Iterable[str], what: str = "names") -> str:
+    """The nearest of the known names, then the known names themselves, as the end of a message."""
+    names = sorted(known)
+    if not names:
+        return f"there are no known {what}"
+    listed = ", ".join(shown(each) for each in names[:_MOST_NAMES_LISTED])
+    more = f" and {len(names) - _MOST_NAMES_LISTED} more" if len(names) > _MOST_NAMES_LISTED else ""
+    guess = ""
+    if len(name) <= _LONGEST_GUESSED_NAME:
+        from difflib import get_close_matches  # only messages need it
+
+        short = [each for each in names if len(each) <= _LONGEST_GUESSED_NAME]
+        guess = "".join(f'did you mean "{match}"? ' for match in get_close_matches(name, short, n=1))
+    return f"{guess}known {what}: {listed}{more}"
+
+
+class ForewordError(Exception):
+    """The base of all errors of this library."""
+
+    kind: str = "error"
+
+    def __init__(self, message: str, *given: object) -> None:
+        super().__init__(message)
+        self._given = given  # the subclass's own arguments: what a copy is made from
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        notes: list[str] | None = getattr(self, "__notes__", None)
+        return type(self), self._given, ({"__notes__": notes} if notes else None)
+
+
+class NotJsonError(ForewordError, ValueError):
+    """A value holds something that JSON, as `foreword.jsonvalue` defines it, cannot hold."""
+
+    kind = "not_json"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path or 'the value'} {reason}", path, reason)
+
+
+# -- scopes and owners -------------------------------------------------------------------------------------------------
+
+
+class ScopeError(ForewordError):
+    """A scope key that cannot be bound as asked."""
+
+
+class ScopeAlreadyBoundError(ScopeError, RuntimeError):
+    """The key has a parent already; only the binding that gave it one may move it."""
+
+    kind = "scope_already_bound"
+
+    def __init__(self, key: str, parent: str | None) -> None:
+        self.key, self.parent = key, parent
+        under = "directly under the global layer" if parent is None else f"to {shown(parent)}"
+        super().__init__(
+            f"scope {shown(key)} is already bound {under}; to move it, use rebind() of the ParentBinding that bound it",
+            key,
+            parent,
+        )
+
+
+class ScopeCycleError(ScopeError, ValueError):
+    """The parent is the key itself or stands below it."""
+
+    kind = "scope_cycle"
+
+    def __init__(self, key: str, parent: str) -> None:
+        self.key, self.parent = key, parent
+        super().__init__(
+            f"scope {shown(key)} cannot stand below {shown(parent)}: that would form a cycle; "
+            f"choose a parent that is not {shown(key)} or below it",
+            key,
+            parent,
+        )
+
+
+class InactiveContextError(ForewordError, RuntimeError):
+    """Something is registered, replaced or assembled through an owner that has gone."""
+
+    kind = "inactive_context"
+
+    def __init__(self, what: str, hint: str = "make a new one") -> None:
+        self.what, self.hint = what, hint
+        super().__init__(f"{what} is closed; {hint}", what, hint)
+
+
+# -- registering -------------------------------------------------------------------------------------------------------
+
+
+class RegistrationError(ForewordError):
+    """A registration that was refused; nothing was changed."""
+
+
+class EmptyNameError(RegistrationError, ValueError):
+    """A name that is not a string, or an empty one."""
+
+    kind = "empty_name"
+
+    def __init__(self, entry_kind: str, owner: str, given: str) -> None:
+        self.entry_kind, self.owner, self.given = entry_kind, owner, given
+        super().__init__(
+            f"a {entry_kind} of {shown(owner)} needs a non-empty string as its name, got {given}; "
+            f'name it "owner:name", as in "tool:bash"',
+            entry_kind,
+            owner,
+            given,
+        )
+
+
+class NonFiniteOrderError(RegistrationError, ValueError):
+    """An order that is no finite number."""
+
+    kind = "non_finite_order"
+
+    def __init__(self, entry: EntryRef, given: str) -> None:
+        self.entry, self.given = entry, given
+        super().__init__(f"the order of {entry} must be a finite int or float, got {given}", entry, given)
+
+
+class DuplicateEntryError(RegistrationError, ValueError):
+    """The name is taken in this layer; ``kind`` says for which: ``duplicate_section``, ``_context``, ``_variable``."""
+
+    def __init__(self, entry: EntryRef, holder: EntryRef) -> None:
+        self.entry, self.holder = entry, holder
+        self.kind = f"duplicate_{entry.kind}"
+        way_out = {
+            "variable": "give it another name, or register it in a scope, where it shadows the outer one",
+        }.get(entry.kind, 'name it "owner:name", or register it in a scope, where it shadows the outer one')
+        super().__init__(f"{entry} is already registered in this layer, by {holder}; {way_out}", entry, holder)
+
+
+class ProtectedSectionShadowError(RegistrationError, ValueError):
+    """A section in a scope bears a name that a global protection reserves."""
+
+    kind = "protected_section_shadow"
+
+    def __init__(self, entry: EntryRef) -> None:
+        self.entry = entry
+        super().__init__(
+            f"{entry} cannot be shadowed: its name is globally protected; use another name, "
+            f"or register it before and without the protection",
+            entry,
+        )
+
+
+class InvalidOptionError(RegistrationError, ValueError):
+    """An option that does not fit its entry, or not its value."""
+
+    kind = "invalid_option"
+
+    def __init__(self, entry: EntryRef, option: str, why: str) -> None:
+        self.entry, self.option, self.why = entry, option, why
+        super().__init__(f"option {option} of {entry}: {why}", entry, option, why)
+
+
+class InvalidVariableNameError(RegistrationError, ValueError):
+    """A variable name that no reference could spell."""
+
+    kind = "invalid_variable_name"
+
+    def __init__(self, given: str, owner: str) -> None:
+        self.given, self.owner = given, owner
+        super().__init__(
+            f"invalid prompt variable name {shown(given)} of {shown(owner)}: it must be a lower-case letter, "
+            f"then lower-case letters, digits or underscores ([a-z][a-z0-9_]*)",
+            given,
+            owner,
+        )
+
+
+class InvalidToolSchemaError(RegistrationError, ValueError):
+    """A tool schema without a name, or whose parameters are no JSON object."""
+
+    kind = "invalid_tool_schema"
+
+    def __init__(self, tool: str, why: str) -> None:
+        self.tool, self.why = tool, why
+        super().__init__(f"tool schema {shown(tool)}: {why}", tool, why)
+
+
+class ReservedToolNameError(RegistrationError, ValueError):
+    """A tool bears the name that marks the unlisted tools in a ``tool_order``."""
+
+    kind = "reserved_tool_name"
+
+    def __init__(self, tool: str, owner: str) -> None:
+        self.tool, self.owner = tool, owner
+        super().__init__(
+            f'{shown(owner)} provides a tool with the reserved tool name "{tool}", which marks the unlisted tools in '
+            f"tool_order; rename the tool",
+            tool,
+            owner,
+        )
+
+
+class EmptyProtectionError(RegistrationError, ValueError):
+    """A protection that names nothing."""
+
+    kind = "empty_protection"
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        super().__init__(
+            f"a protection of {shown(owner)} needs at least one section or tool name: protect(sections=[…], tools=[…])",
+            owner,
+        )
+
+
+class ProtectionConflictError(RegistrationError, ValueError):
+    """A global protection names a section that stands in a scope."""
+
+    kind = "protection_conflict"
+
+    def __init__(self, name: str, owner: str, holders: Sequence[EntryRef]) -> None:
+        self.name, self.owner, self.holders = name, owner, tuple(holders)
+        super().__init__(
+            f'{shown(owner)} cannot globally protect section "{shown(name)}": it is shadowed by '
+            f"{', '.join(str(each) for each in self.holders)}; remove that first, or protect it in that scope",
+            name,
+            owner,
+            self.holders,
+        )
+
+
+class UnreadableTextError(RegistrationError, ValueError):
+    """A text file that cannot be read as UTF-8."""
+
+    kind = "unreadable_text"
+
+    def __init__(self, entry: EntryRef, path: str, why: str) -> None:
+        self.entry, self.path, self.why = entry, path, why
+        super().__init__(f"the text of {entry} cannot be read from {path}: {why}", entry, path, why)
+
+
+class NotAStringError(RegistrationError, TypeError):
+    """A text, value or name that is no string."""
+
+    kind = "not_a_string"
+
+    def __init__(self, what: str, given: str, way_out: str = "give a string") -> None:
+        self.what, self.given, self.way_out = what, given, way_out
+        it_is = given if given.startswith("not ") else f"not a string but {given}"
+        super().__init__(f"{what} is {it_is}; {way_out}", what, given, way_out)
+
+
+class PromptTooLargeError(RegistrationError, ValueError):
+    """A text, a value or a whole prompt over its limit, in UTF-8 bytes."""
+
+    kind = "prompt_too_large"
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.what, self.size, self.limit = what, size, limit
+        super().__init__(
+            f"{what} has {size:,} bytes in UTF-8, more than the limit of {limit:,}; "
+            f"shorten it or raise the limit in SystemPromptConfig(limits=PromptLimits(…))",
+            what,
+            size,
+            limit,
+        )
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFault:
+    """One fault of a configuration."""
+
+    kind: str
+    field: str
+    message: str
+
+
+class InvalidConfigError(ForewordError, ValueError):
+    """All faults of a configuration; ``kind`` is that of its faults when they agree, else ``invalid_config``."""
+
+    def __init__(self, faults: Sequence[ConfigFault]) -> None:
+        self.faults = tuple(faults)
+        kinds = {fault.kind for fault in self.faults}
+        self.kind = kinds.pop() if len(kinds) == 1 else "invalid_config"
+        told = "".join(f"\n  {fault.field}: {fault.message}" for fault in self.faults)
+        super().__init__(f"the configuration has {_count(self.faults, 'fault')}:{told}", self.faults)
+
+
+# -- assembling --------------------------------------------------------------------------------------------------------
+
+
+class AssemblyError(ForewordError):
+    """An assembly that cannot be made; the registry is as it was."""
+
+
+class MultipleCompleteSectionsError(AssemblyError, ValueError):
+    """More than one complete section is in force."""
+
+    kind = "multiple_complete_sections"
+
+    def __init__(self, sections: Sequence[EntryRef]) -> None:
+        self.sections = tuple(sections)
+        super().__init__(
+            f"multiple complete prompt sections are in force: {'; '.join(str(each) for each in self.sections)}; "
+            f"only one can be the whole prompt: remove the others or give them conditions (when=…)",
+            self.sections,
+        )
+
+
+class UnknownToolOrderError(AssemblyError, ValueError):
+    """Names in ``tool_order`` that no tool provider knows; all of them at once."""
+
+    kind = "tool_order_unknown"
+
+    def __init__(self, unknown: Sequence[str], known: Sequence[str]) -> None:
+        self.unknown, self.known = tuple(unknown), tuple(known)
+        listed = ", ".join(f'"{shown(name)}"' for name in self.unknown)
+        super().__init__(
+            f"tool_order lists unregistered tools: {listed}; {did_you_mean(self.unknown[0], self.known, 'tools')}",
+            self.unknown,
+            self.known,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderFailure:
+    """One provider that failed in an assembly."""
+
+    entry: EntryRef
+    kind: str  # "provider_failed", "timeout", or the kind of our own error that refused its answer
+    error: str  # the type of what it raised
+    message: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.entry}: {self.message}"
+            if self.kind != "provider_failed"
+            else (f"{self.entry} raised {self.error}: {self.message}")
+        )
+
+
+class ProviderFailedError(AssemblyError, RuntimeError):
+    """All providers that failed in one assembly: variables, then tools, sections, contexts, each in its own order.
+
+    ``__cause__`` is what the provider raised, or an ``ExceptionGroup`` of it when several failed.
+    """
+
+    kind = "provider_failed"
+
+    def __init__(self, failures: Sequence[ProviderFailure]) -> None:
+        self.failures = tuple(failures)
+        told = "".join(f"\n  {failure}" for failure in self.failures)
+        super().__init__(
+            f"{_count(self.failures, 'provider')} of the prompt failed:{told}\n"
+            f'mend {"it" if len(self.failures) == 1 else "them"}, or register with on_error="skip" or Placeholder(…)',
+            self.failures,
+        )
+
+
+class ProviderTimeoutError(AssemblyError, TimeoutError):
+    """A provider did not answer within its ``timeout``."""
+
+    kind = "timeout"
+
+    def __init__(self, timeout: float, how: str) -> None:
+        self.timeout, self.how = timeout, how
+        super().__init__(f"no answer within its timeout of {timeout:g} s: {how}", timeout, how)
+
+
+class MissingContextValueError(AssemblyError, KeyError):
+    """A provider reads a value that the assembly's context was not given."""
+
+    kind = "missing_context_value"
+
+    def __init__(self, key: str, given: Sequence[str]) -> None:
+        self.key, self.given = key, tuple(given)
+        super().__init__(
+            f'the context has no value for the key "{shown(key)}"; pass AssembleContext({{KEY: value}}), '
+            f"or read it with context.get(KEY, default); keys with values: {', '.join(self.given) or 'none'}",
+            key,
+            self.given,
+        )
+
+    def __str__(self) -> str:  # KeyError would show the repr
+        return str(self.args[0])
+
+
+class ListenerError(AssemblyError, RuntimeError):
+    """A listener of the assembly raised, answered wrongly, or called on more than once or too late."""
+
+    kind = "listener_error"
+
+    def __init__(self, listener: EntryRef, why: str) -> None:
+        self.listener, self.why = listener, why
+        super().__init__(f"{listener} {why}", listener, why)
+
+
+class RunningLoopError(AssemblyError, RuntimeError):
+    """A sync door that needs an event loop was called inside a running one."""
+
+    kind = "running_loop"
+
+    def __init__(self, call: str, instead: str, library: str, why: EntryRef) -> None:
+        self.call, self.instead, self.library, self.why = call, instead, library, why
+        super().__init__(
+            f"{call}() would have to start an event loop for {why}, but one of {library} is running here; "
+            f"call `{instead}` instead",
+            call,
+            instead,
+            library,
+            why,
+        )
+
+
+class AssemblyCancelledError(AssemblyError, RuntimeError):
+    """The context's ``signal`` was cancelled before the assembly was made."""
+
+    kind = "cancelled"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the assembly was cancelled ({reason}); nothing was rendered", reason)
+
+
+class UnknownEntryError(AssemblyError, LookupError):
+    """A listener asks an assembly for an entry that is not in it."""
+
+    kind = "unknown_entry"
+
+    def __init__(self, entry_kind: str, name: str, known: Sequence[str]) -> None:
+        self.entry_kind, self.name, self.known = entry_kind, name, tuple(known)
+        super().__init__(
+            f'there is no {entry_kind} "{shown(name)}" in this assembly; {did_you_mean(name, known, entry_kind + "s")}',
+            entry_kind,
+            name,
+            self.known,
+        )
+
+
+# -- rendering ---------------------------------------------------------------------------------------------------------
+
+
+class RenderError(ForewordError, ValueError):
+    """A text that cannot be rendered; ``place`` says where, with a caret under it."""
+
+    def __init__(self, what: str, place: Place, way_out: str, *given: object) -> None:
+        self.place = place
+        super().__init__(f"{what} in {place.entry}, {place}\n{place.excerpt}\n{way_out}", *given)
+
+    @property
+    def entry(self) -> EntryRef:
+        """The section or context whose text it is."""
+        return self.place.entry
+
+    @property
+    def line(self) -> int:
+        """The line of the fault in the entry's text, from 1."""
+        return self.place.line
+
+    @property
+    def column(self) -> int:
+        """The column of the fault in its line, from 1, in code points."""
+        return self.place.column
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in an entry's text a fault stands."""
+
+    entry: EntryRef
+    line: int
+    column: int
+    excerpt: str  # the line, cut to 120 characters, and a caret line under it
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}:"
+
+
+class MalformedReferenceError(RenderError):
+    """Double braces that are no reference: ``{{ name }}``, ``{{a.b}}``, ``{{{a}}}``."""
+
+    kind = "malformed_reference"
+
+    def __init__(self, reference: str, place: Place, way_out: str) -> None:
+        self.reference, self.way_out = reference, way_out
+        super().__init__(f"malformed prompt variable reference {reference}", place, way_out, reference, place, way_out)
+
+
+class UnknownVariableError(RenderError):
+    """A reference to a variable that this assembly does not have."""
+
+    kind = "unknown_variable"
+
+    def __init__(self, name: str, place: Place, known: Sequence[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        super().__init__(
+            f'unknown prompt variable "{{{{{shown(name)}}}}}"',
+            place,
+            did_you_mean(name, known, "variables"),
+            name,
+            place,
+            self.known,
+        )
+
+
+class ValuelessVariableError(RenderError):
+    """A reference to a variable that has no value in this assembly."""
+
+    kind = "valueless_variable"
+
+    def __init__(self, name: str, place: Place) -> None:
+        self.name = name
+        super().__init__(
+            f'prompt variable "{{{{{shown(name)}}}}}" has no value for this assembly, but is used',
+            place,
+            "let its provider return a string (an empty one counts), or give the section a condition (when=…)",
+            name,
+            place,
+        )
+
+
+class LoneSurrogateError(RenderError):
+    """A text or value holds half of a surrogate pair, which no provider accepts and UTF-8 cannot spell."""
+
+    kind = "lone_surrogate"
+
+    def __init__(self, code_point: str, place: Place, variable: str | None = None) -> None:
+        self.code_point, self.variable = code_point, variable
+        where = "" if variable is None else f' in the value of "{{{{{variable}}}}}"'
+        super().__init__(
+            f"lone surrogate {code_point}{where}",
+            place,
+            'repair the text where it is read, as in text.encode("utf-16", "surrogatepass").decode("utf-16")',
+            code_point,
+            place,
+            variable,
+        )
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"

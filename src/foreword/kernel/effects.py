@@ -1,0 +1,143 @@
+"""Doing and undoing: every registration is an undo that runs once, and belongs to an owner.
+
+`Owner` is all that a registry must know of whoever registers. Standing alone it is an `UndoStack`; under a kernel of
+plugins it is the plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from foreword.errors import InactiveContextError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
+
+Undo: TypeAlias = Callable[[], None]
+
+
+class Owner(Protocol):
+    """Whoever registers: a name, and a list of what to undo when it goes."""
+
+    @property
+    def name(self) -> str:
+        """The name that errors and traces show."""
+        ...
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still register."""
+        ...
+
+    def add(self, undo: Undo) -> None:
+        """Keep an undo until the owner goes.
+
+        Raises:
+            InactiveContextError: the owner has gone.
+        """
+        ...
+
+    def discard(self, undo: Undo) -> None:
+        """Forget an undo that has run already; unknown ones are no fault."""
+        ...
+
+
+class UndoStack:
+    """An owner that stands alone: undoes last in, first out, each once, all of them even when one raises."""
+
+    __slots__ = ("_lock", "_undos", "active", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.active = True
+        self._undos: dict[Undo, None] = {}  # a dict, so that one undo in the middle is dropped at once
+        self._lock = Lock()
+
+    def add(self, undo: Undo) -> None:
+        """Keep an undo until `close`; see `Owner.add`."""
+        with self._lock:
+            if not self.active:
+                raise InactiveContextError(f"owner {self.name}")
+            self._undos[undo] = None
+
+    def discard(self, undo: Undo) -> None:
+        """Forget an undo that has run already."""
+        with self._lock:
+            self._undos.pop(undo, None)
+
+    def close(self) -> None:
+        """Run every undo. The first error is raised when all have run, with later ones noted on it."""
+        with self._lock:
+            self.active = False
+        first: Exception | None = None
+        while (undo := self._take()) is not None:
+            try:
+                undo()
+            except Exception as error:  # an undo ends in others' code (change listeners); the rest must run
+                first = add_later_error(first, error)
+        if first is not None:
+            raise first
+
+    def _take(self) -> Undo | None:
+        with self._lock:
+            return self._undos.popitem()[0] if self._undos else None
+
+
+class Registration:
+    """Something registered, and its undo. Use ``close()`` or ``with``; closing twice does nothing."""
+
+    __slots__ = ("_owner", "_undo", "_what")
+
+    def __init__(self, what: object, owner: Owner, undo: Undo) -> None:
+        self._what = what  # worked out to a label only when somebody reads it
+        self._owner = owner
+        self._undo = [undo]  # a list, since list.pop hands the undo to exactly one of several threads
+
+    @property
+    def label(self) -> str:
+        """What is registered, in words."""
+        return str(self._what)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was undone."""
+        return not self._undo
+
+    def close(self) -> None:
+        """Undo it, at once and once. Never waits for a running assembly: what is in force there stays in force.
+
+        Raises:
+            Exception: the first error of a change listener; the undo itself is done all the same.
+        """
+        try:
+            undo = self._undo.pop()
+        except IndexError:
+            return
+        self._owner.discard(self.close)
+        undo()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.label}{' (closed)' if self.closed else ''}>"
+
+
+def add_later_error(first: Exception | None, later: Exception) -> Exception:
+    """The first of two errors, with the later one noted on it: the first reaches the caller, no other is lost."""
+    if first is None:
+        return later
+    first.add_note(f"afterwards also: {type(later).__name__}: {later}")
+    for note in getattr(later, "__notes__", ()):
+        first.add_note(note)
+    return first

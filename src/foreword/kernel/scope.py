@@ -1,0 +1,104 @@
+"""Scope keys: who sees what. A key stands below one parent, or directly under the global layer.
+
+A chain of scopes sees the global layer, then its farthest ancestor, …, then its own layer. Keys compare by identity:
+two agents of one name are two scopes. The parent is kept on the key, so that no table outlives it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from foreword.errors import ScopeAlreadyBoundError, ScopeCycleError
+
+__all__ = ["GLOBAL", "ParentBinding", "ScopeKey", "bind_parent"]
+
+
+class ScopeKey:
+    """The identity of a scope. ``name`` is for people; two keys of one name are two scopes."""
+
+    __slots__ = ("__weakref__", "_bound", "_parent", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._parent: ScopeKey | None = None
+        self._bound = False
+
+    @property
+    def parent(self) -> ScopeKey | None:
+        """The enclosing scope; None directly under the global layer."""
+        return self._parent
+
+    @property
+    def bound(self) -> bool:
+        """Whether somebody holds the binding of this key to its parent."""
+        return self._bound
+
+    def chain(self) -> tuple[ScopeKey, ...]:
+        """This key and its ancestors, farthest first; without `GLOBAL`, so empty for `GLOBAL` itself."""
+        keys: list[ScopeKey] = []
+        key: ScopeKey | None = self
+        while key is not None and key is not GLOBAL:
+            keys.append(key)
+            key = key._parent
+        return tuple(reversed(keys))
+
+    def __repr__(self) -> str:
+        return f"ScopeKey({self.name!r})"
+
+
+GLOBAL: Final = ScopeKey("global")
+"""The layer that every scope sees. As a context's ``scope`` it asks for the prompt of no scope in particular."""
+
+
+class ParentBinding:
+    """The right to move a key: whoever bound it holds this, and nobody else can."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: ScopeKey) -> None:
+        self.key = key
+
+    @property
+    def parent(self) -> ScopeKey | None:
+        """Where the key stands now; None directly under the global layer."""
+        return self.key.parent
+
+    def rebind(self, parent: ScopeKey | None) -> None:
+        """Move the key below another parent; counts from the next assembly.
+
+        Raises:
+            ScopeCycleError: the parent is the key itself or stands below it.
+        """
+        _move(self.key, parent)
+
+    def __repr__(self) -> str:
+        return f"<ParentBinding of {self.key.name} to {'global' if self.parent is None else self.parent.name}>"
+
+
+def bind_parent(key: ScopeKey, parent: ScopeKey | None) -> ParentBinding:
+    """Put a key below a parent, once.
+
+    Args:
+        key: the key to bind; `GLOBAL` has no parent.
+        parent: the enclosing scope; None or `GLOBAL` for directly under the global layer.
+
+    Returns:
+        The only thing that can move the key again.
+
+    Raises:
+        ScopeAlreadyBoundError: the key is bound already.
+        ScopeCycleError: the parent is the key itself or stands below it.
+    """
+    if key is GLOBAL:
+        raise ScopeCycleError(key.name, "another scope" if parent is None else parent.name)
+    if key.bound:
+        raise ScopeAlreadyBoundError(key.name, None if key.parent is None else key.parent.name)
+    _move(key, parent)
+    key._bound = True  # pyright: ignore[reportPrivateUsage]
+    return ParentBinding(key)
+
+
+def _move(key: ScopeKey, parent: ScopeKey | None) -> None:
+    if parent is not None and key in parent.chain():
+        raise ScopeCycleError(key.name, parent.name)
+    key._parent = None if parent is GLOBAL else parent  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,1 @@
+"""The heart: contributions become a prompt, one module a stage. Start with `pipeline`."""

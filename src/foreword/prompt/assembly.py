@@ -1,0 +1,218 @@
+"""What one step works with: an assembly of sections, contexts, tools and variables, and what a listener may do to it.
+
+Entries are frozen; the lists and the dict belong to this assembly alone. A listener replaces, adds, removes and moves
+entries, and can never reach into another assembly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from foreword.errors import EntryRef, UnknownEntryError
+from foreword.prompt.template import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.prompt.contributions import ToolSchema
+    from foreword.prompt.draft import Draft
+    from foreword.prompt.origin import Origin
+
+__all__ = ["AssembledContext", "AssembledSection", "Entries", "ExtraKey", "PromptAssembly"]
+
+T = TypeVar("T")
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledText:
+    """An ordered text in an assembly, resolved but not yet interpolated."""
+
+    name: str
+    text: str
+    origin: Origin | None = None  # the pipeline fills it in for what a listener makes
+    verbatim: bool = False  # the text is no template
+    _template: Template | None = field(default=None, init=False, repr=False, compare=False)
+
+    KIND: ClassVar[str] = "text"
+
+    @property
+    def template(self) -> Template:
+        """The parsed text; parsed at the first use."""
+        template = self._template
+        if template is None:
+            template = Template.verbatim(self.text) if self.verbatim else Template.parse(self.text)
+            object.__setattr__(self, "_template", template)
+        return template
+
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        origin = self.origin
+        return EntryRef(self.KIND, self.name, "a listener") if origin is None else origin.ref(self.KIND, self.name)
+
+    def render(self, values: dict[str, str | None]) -> str:
+        """The text with its references resolved; raises `RenderError` with the place of the first fault."""
+        return self.template.render(values, self.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledSection(AssembledText):
+    """One section of an assembly. A listener makes one with ``AssembledSection(name, text)``."""
+
+    KIND: ClassVar[str] = "section"
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledContext(AssembledText):
+    """One runtime context of an assembly. A listener makes one with ``AssembledContext(name, text)``."""
+
+    KIND: ClassVar[str] = "context"
+
+
+class Entries(list[N]):
+    """A list of frozen entries, with the edits that listeners make. Of several entries of a name the first counts."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, entries: Iterable[N] = (), kind: str = "entry") -> None:
+        super().__init__(entries)
+        self.kind = kind
+
+    def named(self, name: str) -> N:
+        """The entry of that name.
+
+        Raises:
+            UnknownEntryError: there is none; so do the other methods.
+        """
+        return self[self._position(name)]
+
+    def swap(self, name: str, **changes: Any) -> N:
+        """Put a changed copy in an entry's place and give it back: ``sections.swap("tone", text="Be brief.")``."""
+        at = self._position(name)
+        old: Any = self[at]
+        new: N = replace(old, **changes)
+        self[at] = new
+        return new
+
+    def drop(self, name: str) -> N:
+        """Take an entry out, and give it back."""
+        return self.pop(self._position(name))
+
+    def place(self, entry: N, *, before: str | None = None, after: str | None = None) -> N:
+        """Put an entry before or after the one of a name; exactly one of the two must be given."""
+        if (before is None) == (after is None):
+            raise TypeError("place() takes either before=NAME or after=NAME")
+        at = self._position(before) if before is not None else self._position(str(after)) + 1
+        self.insert(at, entry)
+        return entry
+
+    def _position(self, name: str) -> int:
+        for position, entry in enumerate(self):
+            if entry.name == name:
+                return position
+        raise UnknownEntryError(self.kind, name, [entry.name for entry in self])
+
+
+class ExtraKey(Generic[T]):
+    """A typed key under which a plugin keeps something of its own in an assembly. Compares by identity."""
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: type[T]) -> None:
+        self.name = name
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"ExtraKey({self.name!r}, {self.type.__name__})"
+
+
+class PromptAssembly:
+    """The one mutable object of a run: what the model is about to be told.
+
+    Attributes:
+        variables: every registered variable with its value, None for "no value this time".
+        extras: what plugins keep here under an `ExtraKey`.
+    """
+
+    __slots__ = ("_contexts", "_sections", "_tools", "draft", "extras", "variables")
+
+    def __init__(
+        self,
+        sections: Iterable[AssembledSection] = (),
+        contexts: Iterable[AssembledContext] = (),
+        tools: Iterable[ToolSchema] = (),
+        variables: dict[str, str | None] | None = None,
+        extras: dict[ExtraKey[Any], Any] | None = None,
+    ) -> None:
+        self._sections: Entries[AssembledSection] | None = Entries(sections, "section")
+        self._contexts: Entries[AssembledContext] | None = Entries(contexts, "context")
+        self._tools: Entries[ToolSchema] | None = Entries(tools, "tool")
+        self.variables: dict[str, str | None] = {} if variables is None else variables
+        self.extras: dict[ExtraKey[Any], Any] = {} if extras is None else extras
+        self.draft: Draft | None = None
+
+    @classmethod
+    def of(cls, draft: Draft, variables: dict[str, str | None]) -> PromptAssembly:
+        """An assembly whose lists are made from a draft when first asked for: most steps never ask."""
+        made = cls.__new__(cls)
+        made._sections = made._contexts = made._tools = None
+        made.variables = variables
+        made.extras = {}
+        made.draft = draft
+        return made
+
+    @property
+    def sections(self) -> Entries[AssembledSection]:
+        """The sections, in the order in which they are rendered."""
+        if self._sections is None:
+            self._sections = Entries(self._drafted().sections(), "section")
+        return self._sections
+
+    @sections.setter
+    def sections(self, entries: Iterable[AssembledSection]) -> None:
+        self._sections = Entries(entries, "section")
+
+    @property
+    def contexts(self) -> Entries[AssembledContext]:
+        """The runtime contexts, in the order in which the snapshot tells them."""
+        if self._contexts is None:
+            self._contexts = Entries(self._drafted().contexts(), "context")
+        return self._contexts
+
+    @contexts.setter
+    def contexts(self, entries: Iterable[AssembledContext]) -> None:
+        self._contexts = Entries(entries, "context")
+
+    @property
+    def tools(self) -> Entries[ToolSchema]:
+        """The tool schemas, in the order in which the model gets them."""
+        if self._tools is None:
+            self._tools = Entries(self._drafted().tools(), "tool")
+        return self._tools
+
+    @tools.setter
+    def tools(self, entries: Iterable[ToolSchema]) -> None:
+        self._tools = Entries(entries, "tool")
+
+    def listed(self) -> tuple[Entries[Any] | None, Entries[Any] | None, Entries[Any] | None]:
+        """The three lists as far as they were made: None means untouched, as drafted."""
+        return self._sections, self._contexts, self._tools
+
+    def _drafted(self) -> Draft:
+        assert self.draft is not None  # noqa: S101 - only `of` leaves lists unmade, and it sets the draft
+        return self.draft
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.sections)} sections, {len(self.contexts)} contexts, {len(self.tools)} tools"
+        return f"<PromptAssembly: {counts}, {len(self.variables)} variables>"

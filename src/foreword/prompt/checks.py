@@ -1,0 +1,271 @@
+"""What a registration is held to. Nothing is changed before all has passed, and the first fault is the one told.
+
+The order is the contract's: the name, the order, whether the name is free (`Registry.check_free`), the options, the
+text or value and its limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from operator import is_
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from foreword.errors import (
+    EmptyNameError,
+    EmptyProtectionError,
+    InvalidOptionError,
+    InvalidToolSchemaError,
+    InvalidVariableNameError,
+    NonFiniteOrderError,
+    NotAStringError,
+    ReservedToolNameError,
+)
+from foreword.prompt.contributions import (
+    TOOL_ORDER_REST,
+    Context,
+    Entry,
+    OrderedText,
+    Placeholder,
+    Protection,
+    Provider,
+    Section,
+    ToolProviderResult,
+    ToolSchema,
+    ToolSource,
+    Variable,
+)
+from foreword.prompt.origin import Source
+from foreword.prompt.template import is_variable_name
+from foreword.prompt.text import described, plain_string, read_text, within
+
+if TYPE_CHECKING:
+    from foreword.errors import EntryRef
+    from foreword.prompt.config import PromptLimits
+    from foreword.prompt.origin import Origin
+
+__all__ = [
+    "check_options",
+    "checked_order",
+    "checked_protection",
+    "checked_required",
+    "checked_schemas",
+    "checked_text_name",
+    "checked_tools",
+    "checked_variable_name",
+    "with_value",
+]
+
+E = TypeVar("E", bound=Section | Context | Variable)
+
+
+# -- names and orders --------------------------------------------------------------------------------------------------
+
+
+def checked_text_name(kind: str, name: object, owner: str) -> str:
+    """The name of a section or context: a non-empty string."""
+    if not isinstance(name, str) or not name:
+        raise EmptyNameError(kind, owner, repr(name))
+    return "".join((name,))
+
+
+def checked_variable_name(name: object, owner: str) -> str:
+    """The name of a variable: what a reference can spell."""
+    if not isinstance(name, str) or not is_variable_name(name):
+        raise InvalidVariableNameError(name if isinstance(name, str) else repr(name), owner)
+    return "".join((name,))
+
+
+def checked_order(order: object, kind: str, name: str, origin: Origin) -> float:
+    """An order: a finite number, and no bool, which Python would take for one."""
+    if isinstance(order, bool) or not isinstance(order, (int, float)) or not _is_finite(order):
+        raise NonFiniteOrderError(origin.ref(kind, name), repr(order))
+    return order
+
+
+def _is_finite(order: float) -> bool:
+    try:
+        return math.isfinite(order)
+    except OverflowError:  # an int that no float can hold is a finite number all the same
+        return True
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def checked_required(tools: object, ref: EntryRef, *, complete: bool) -> tuple[str, ...]:
+    """The names in ``requires_tools``, as they are at the call."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise InvalidOptionError(ref, "requires_tools", f"must be a list of tool names: requires_tools=[{tools!r}]")
+    held = list(cast("Iterable[object]", tools))
+    for name in held:
+        if not isinstance(name, str) or not name:
+            raise InvalidOptionError(ref, "requires_tools", f"must hold non-empty strings, not {name!r}")
+    names = cast("list[str]", held)
+    if complete and names:
+        why = "a complete section is the whole prompt and cannot depend on a tool; drop one of the two"
+        raise InvalidOptionError(ref, "requires_tools", why)
+    # a set has no order of its own, and which missing tool is named must not depend on the hash seed
+    return tuple(sorted(names) if isinstance(tools, (set, frozenset)) else names)
+
+
+def check_options(entry: Entry) -> None:
+    """Options that do not fit the entry's value; a setting that could never take effect is a mistake, so it is told."""
+    ref = entry.ref
+    static = entry.provider.call is None
+    condition = cast("object", entry.when)
+    if condition is not None and not callable(condition):
+        raise InvalidOptionError(ref, "when", f"must be a function of the context, not {described(condition)}")
+    if callable(condition) and Provider[bool](None, condition).is_async:
+        raise InvalidOptionError(ref, "when", "must be a plain function: conditions are asked before anything async")
+    _check_on_error(entry, static=static)
+    timeout = cast("object", entry.timeout)
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+        raise InvalidOptionError(ref, "timeout", f"must be a positive, finite number of seconds, not {timeout!r}")
+    if static:
+        raise InvalidOptionError(ref, "timeout", "a static value cannot time out; drop it")
+    if not entry.provider.is_async:
+        why = "only an async provider can be interrupted; define it with `async def`, or drop the timeout"
+        raise InvalidOptionError(ref, "timeout", why)
+
+
+def _check_on_error(entry: Entry, *, static: bool) -> None:
+    on_error = cast("object", entry.on_error)
+    if on_error == "fail":
+        return
+    if isinstance(on_error, Placeholder):
+        if not isinstance(cast("object", on_error.text), str):
+            why = f"a Placeholder needs a string, not {described(on_error.text)}"
+            raise InvalidOptionError(entry.ref, "on_error", why)
+        if isinstance(entry, ToolSource):
+            raise InvalidOptionError(entry.ref, "on_error", 'a Placeholder is a text, and tools have none; use "skip"')
+    elif on_error != "skip":
+        raise InvalidOptionError(entry.ref, "on_error", f'must be "fail", "skip" or Placeholder(…), not {on_error!r}')
+    if static and entry.when is None:
+        raise InvalidOptionError(entry.ref, "on_error", "a static value cannot fail; drop it, or give a provider")
+
+
+# -- texts and values --------------------------------------------------------------------------------------------------
+
+
+def with_value(entry: E, value: object, limits: PromptLimits) -> E:
+    """The entry with a text or value, options and limit checked: what a registration and its ``replace`` put in.
+
+    Raises:
+        InvalidOptionError: the entry's options do not fit the value.
+        NotAStringError: neither a string nor a provider (nor a `Path` for a text, nor None for a variable).
+        UnreadableTextError: the file of a `Path` cannot be read as UTF-8.
+        PromptTooLargeError: a static text or value over its limit.
+    """
+    noun, limit = ("text", limits.text) if isinstance(entry, OrderedText) else ("value", limits.value)
+    origin = entry.origin
+    if callable(value):
+        provider: Provider[Any] = Provider(None, value)
+    elif isinstance(value, Path) and noun == "text":
+        provider = Provider(read_text(value, entry.ref))
+        origin = replace(origin, source=Source(str(value.absolute()), 1, is_text=True))
+    elif value is None and noun == "value":
+        provider = Provider(None)
+    elif isinstance(value, str):
+        provider = Provider(plain_string(value, noun))
+    else:
+        takes = "a string, a Path or a provider function" if noun == "text" else "a string, None or a provider function"
+        raise NotAStringError(f"the {noun} of {entry}", described(value), f"give {takes}")
+    made = replace(entry, provider=provider, origin=origin)
+    if made.when is not None or made.on_error != "fail" or made.timeout is not None:
+        check_options(made)
+    if provider.static is not None:
+        within(limit, provider.static, f"the {noun} of {entry}")
+    return made
+
+
+# -- protections and tools ---------------------------------------------------------------------------------------------
+
+
+def checked_protection(origin: Origin, sections: object, tools: object) -> Protection:
+    """A protection of at least one name; the names are taken as they are at the call."""
+    held = Protection(origin, _names(sections, "sections", origin.owner), _names(tools, "tools", origin.owner))
+    if not held.sections and not held.tools:
+        raise EmptyProtectionError(origin.owner)
+    return held
+
+
+def _names(names: object, what: str, owner: str) -> tuple[str, ...]:
+    of_what = f"{what}= of a protection of {owner}"
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        way_out = f"give a list of names: {what}=[{names!r}]" if isinstance(names, str) else "give a list of names"
+        raise NotAStringError(of_what, f"not a list but {described(names)}", way_out)
+    held = tuple(cast("Iterable[object]", names))
+    for name in held:
+        if not isinstance(name, str):
+            raise NotAStringError(f"a name in {of_what}", described(name))
+    return cast("tuple[str, ...]", held)
+
+
+def checked_tools(value: object, bare: ToolSource) -> ToolSource:
+    """A tool provider with its value; static schemas are checked here, those of a function at each assembly."""
+    if callable(value):
+        made = replace(bare, provider=Provider(None, value))
+    else:
+        given = value if isinstance(value, ToolProviderResult) else _as_result(value)
+        schemas, known = checked_schemas(given, bare, answering=False)
+        result = ToolProviderResult(schemas, None if given.known_names is None else known)
+        made = replace(bare, provider=Provider(result))
+        made.memory.schemas, made.memory.known = schemas, known
+    check_options(made)
+    return made
+
+
+def _as_result(value: Any) -> ToolProviderResult:
+    return ToolProviderResult(value)  # what it holds is checked next
+
+
+def checked_schemas(
+    result: ToolProviderResult, source: ToolSource, *, answering: bool
+) -> tuple[tuple[ToolSchema, ...], frozenset[str]]:
+    """The schemas and known names of an answer, detached from it.
+
+    Args:
+        result: what the provider gave.
+        source: the provider.
+        answering: in an assembly; a reserved name is then left to the order stage, which tells it after all failures.
+    """
+    given = cast("object", result.schemas)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InvalidToolSchemaError("(none)", f"{source} gives {described(given)}, not a list of ToolSchema")
+    schemas: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    last = source.memory.schemas
+    if answering and last is not None and len(schemas) == len(last) and all(map(is_, schemas, last)):
+        return last, _known(result, last, source)  # the very same frozen objects: checked already
+    for schema in schemas:
+        _check_schema(schema, source, answering=answering)
+    return schemas, _known(result, schemas, source)
+
+
+def _check_schema(schema: object, source: ToolSource, *, answering: bool) -> None:
+    owner = source.origin.owner
+    if not isinstance(schema, ToolSchema):
+        raise InvalidToolSchemaError("(none)", f"{source} gives {described(schema)}; make it a ToolSchema(…)")
+    name = cast("object", schema.name)
+    if not isinstance(name, str) or not name:
+        raise InvalidToolSchemaError(repr(name), f"of {owner} needs a non-empty string as its name")
+    if not isinstance(cast("object", schema.description), str):
+        raise InvalidToolSchemaError(name, f"of {owner} needs a string as its description")
+    if name == TOOL_ORDER_REST and not answering:
+        raise ReservedToolNameError(name, owner)
+
+
+def _known(result: ToolProviderResult, schemas: tuple[ToolSchema, ...], source: ToolSource) -> frozenset[str]:
+    if result.known_names is None:
+        return frozenset(schema.name for schema in schemas)
+    if isinstance(result.known_names, str):
+        raise NotAStringError(f"known_names of {source}", "not a list but one string", "give a list of names")
+    names: frozenset[object] = frozenset(result.known_names)
+    for name in names:
+        if not isinstance(name, str):
+            raise NotAStringError(f"a name in known_names of {source}", described(name))
+    return cast("frozenset[str]", names)

@@ -1,0 +1,171 @@
+"""Stage 2, collect: ask the conditions, then the providers, and gather what fails.
+
+Sync providers are asked in turn, async ones together; an answer takes its place by the fixed order (variables, tools,
+sections, contexts), never by arrival. So do failures. Nothing here needs an event loop unless an async provider is in
+force: `asking` is the only module that has one.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from foreword.errors import (
+    AssemblyCancelledError,
+    ForewordError,
+    MultipleCompleteSectionsError,
+    ProviderFailedError,
+    ProviderFailure,
+)
+from foreword.prompt.contributions import Entry, Placeholder, Section
+from foreword.prompt.draft import Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foreword.prompt.context import AssembleContext
+    from foreword.prompt.plan import Plan
+    from foreword.prompt.registry import Registry
+
+__all__ = ["Collector", "Question", "stop_if_cancelled"]
+
+
+class Question:
+    """An async provider that is to be asked, and what came of it."""
+
+    __slots__ = ("answer", "context", "entry", "error", "seconds", "stop", "task")
+
+    def __init__(self, entry: Entry, context: AssembleContext) -> None:
+        self.entry = entry
+        self.context = context
+        self.answer: object = None
+        self.error: Exception | None = None
+        self.stop: BaseException | None = None  # a cancellation or an exit: no failure of the provider
+        self.seconds = 0.0
+        self.task: object = None  # keeps a task of its own alive: an event loop has only weak references
+
+
+class Collector:
+    """Collects one draft: conditions when made, sync providers in `ask`, async answers in `settle`."""
+
+    __slots__ = ("_failures", "draft")
+
+    def __init__(self, registry: Registry, plan: Plan, context: AssembleContext) -> None:
+        """Take the plan and ask every condition.
+
+        Raises:
+            MultipleCompleteSectionsError: more than one complete section is in force.
+        """
+        self.draft = Draft(registry, plan, context)
+        self._failures: dict[Entry, Exception] = {}
+        self._ask_conditions()
+        complete = [section for section in plan.complete if section not in self.draft.left_out]
+        if len(complete) > 1:
+            raise MultipleCompleteSectionsError([section.ref for section in complete])
+
+    def async_entries(self) -> list[Entry]:
+        """The async providers that this step will ask."""
+        return [entry for entry in self._to_ask() if entry.provider.is_async]
+
+    def ask(self) -> list[Question]:
+        """Ask the sync providers; give back the async ones, to be asked together.
+
+        Raises:
+            AssemblyCancelledError: the context's signal is cancelled.
+        """
+        draft, context = self.draft, self.draft.context
+        stop_if_cancelled(context)
+        questions: list[Question] = []
+        start = perf_counter()
+        for entry in self._to_ask():
+            provider = entry.provider
+            if provider.is_async:
+                questions.append(Question(entry, context))
+                continue
+            try:
+                draft.accept(entry, provider.static if provider.call is None else provider.ask(context))
+            except Exception as error:  # a provider is somebody else's code; its failure is told with all others
+                self._failures[entry] = error
+        draft.seconds["sync providers"] = perf_counter() - start
+        return questions
+
+    def settle(self, questions: list[Question]) -> Draft:
+        """Take the async answers in, then deal with every failure.
+
+        Raises:
+            ProviderFailedError: all failures that nobody asked to skip, in the fixed order.
+        """
+        for question in questions:
+            self.draft.seconds[str(question.entry.ref)] = question.seconds
+            if question.error is not None:
+                self._failures[question.entry] = question.error
+                continue
+            try:
+                self.draft.accept(question.entry, question.answer)
+            except ForewordError as error:
+                self._failures[question.entry] = error
+        if self._failures:
+            self._deal_with_failures()
+        return self.draft
+
+    def _ask_conditions(self) -> None:
+        for entry in self.draft.plan.conditional(contexts=not self.draft.suppressed):
+            try:
+                wanted = entry.when is None or entry.when(self.draft.context)
+            except Exception as error:  # a condition is somebody else's code, too
+                self._failures[entry] = error
+            else:
+                if not wanted:
+                    self.draft.leave_out(entry, "when")
+
+    def _in_fixed_order(self) -> Iterator[Entry]:
+        plan = self.draft.plan
+        yield from plan.variables.asked
+        yield from plan.tools
+        yield from (seat.entry for seat in plan.sections.unsettled)
+        if not self.draft.suppressed:
+            yield from (seat.entry for seat in plan.contexts.unsettled)
+
+    def _to_ask(self) -> Iterator[Entry]:
+        left_out, failures = self.draft.left_out, self._failures
+        for entry in self._in_fixed_order():
+            if entry not in left_out and entry not in failures:
+                yield entry
+
+    def _deal_with_failures(self) -> None:
+        failed = [(entry, self._failures[entry]) for entry in self._in_fixed_order() if entry in self._failures]
+        fatal = [(entry, error) for entry, error in failed if not self._excuse(entry, error)]
+        if not fatal:
+            return
+        errors = [error for _, error in fatal]
+        cause = errors[0] if len(errors) == 1 else ExceptionGroup("several providers of the prompt failed", errors)
+        raise ProviderFailedError([_failure(entry, error) for entry, error in fatal]) from cause
+
+    def _excuse(self, entry: Entry, error: Exception) -> bool:
+        """Do what the entry's ``on_error`` says; False if it says to fail."""
+        if entry.on_error == "fail" or self._must_not_fail(entry):
+            return False
+        why = f"skipped: {type(error).__name__}: {error}"
+        if isinstance(entry.on_error, Placeholder):
+            self.draft.put_placeholder(entry, entry.on_error.text, why)
+        else:
+            self.draft.leave_out(entry, why)
+        return True
+
+    def _must_not_fail(self, entry: Entry) -> bool:
+        return isinstance(entry, Section) and (entry.complete or entry.name in self.draft.plan.protected_sections)
+
+
+def stop_if_cancelled(context: AssembleContext) -> None:
+    """Look at the context's signal.
+
+    Raises:
+        AssemblyCancelledError: it is cancelled.
+    """
+    if context.signal is not None and context.signal.reason is not None:
+        raise AssemblyCancelledError(context.signal.reason)
+
+
+def _failure(entry: Entry, error: Exception) -> ProviderFailure:
+    kind = error.kind if isinstance(error, ForewordError) else "provider_failed"
+    return ProviderFailure(entry.ref, kind, type(error).__name__, str(error))

@@ -1,0 +1,168 @@
+"""What one assembly is for: the scope, the agent, the model, the caller's own values, and a way to cancel it.
+
+`AssembleContext` is handed to every provider and listener. (A plugin's own ``ctx`` is another thing, and so is a
+*runtime context*, which is a contribution: see the glossary in ARCHITECTURE.md.)
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+
+from foreword.errors import MissingContextValueError
+from foreword.kernel.scope import ScopeKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["AssembleContext", "CancelToken", "ContextKey", "HasKey", "ModelRef"]
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class ContextKey(Generic[T]):
+    """A typed key for a value that callers pass to providers: ``TENANT = ContextKey("tenant", str)``.
+
+    Keys compare by identity, so two plugins that chose the same name do not meet. No template sees the values.
+    """
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: type[T]) -> None:
+        self.name = name
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"ContextKey({self.name!r}, {self.type.__name__})"
+
+
+class ModelRef:
+    """Which model the prompt is for."""
+
+    __slots__ = ("name", "provider")
+
+    def __init__(self, provider: str, name: str) -> None:
+        self.provider = provider
+        self.name = name
+
+    def matches(self, glob: str) -> bool:
+        """Whether a glob fits the model's name, or ``provider:name`` if the glob has a colon; case counts."""
+        return fnmatchcase(f"{self.provider}:{self.name}" if ":" in glob else self.name, glob)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModelRef) and (self.provider, self.name) == (other.provider, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.provider, self.name))
+
+    def __repr__(self) -> str:
+        return f"ModelRef({self.provider!r}, {self.name!r})"
+
+
+class CancelToken:
+    """Says that an assembly is no longer wanted. Any thread may cancel; an assembly looks before each of its phases."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self.reason is not None
+
+    def cancel(self, reason: str = "user") -> None:
+        """Cancel, for a reason that errors show. The first reason stands."""
+        if self.reason is None:
+            self.reason = reason
+
+
+class HasKey(Protocol):
+    """A view of a `SystemPrompt`: it stands for its scope."""
+
+    @property
+    def key(self) -> ScopeKey:
+        """The scope's key."""
+        ...
+
+
+class AssembleContext:
+    """What one assembly is for. Immutable; every field may be absent, and providers must tolerate that.
+
+    Args:
+        values: the caller's own values by `ContextKey`; copied.
+        scope: whose prompt is asked for, a key or a view; None leaves it to the view that assembles, `GLOBAL` asks for
+            the prompt of no scope.
+        agent: the agent that the prompt is for, itself a scope key.
+        model: the model that the prompt is for.
+        signal: cancels the assembly.
+
+    Raises:
+        TypeError: a value is not of its key's type.
+    """
+
+    __slots__ = ("_values", "agent", "model", "scope", "signal")
+
+    scope: ScopeKey | None
+    agent: ScopeKey | None
+    model: ModelRef | None
+    signal: CancelToken | None
+
+    def __init__(
+        self,
+        values: Mapping[ContextKey[Any], object] | None = None,
+        *,
+        scope: ScopeKey | HasKey | None = None,
+        agent: ScopeKey | None = None,
+        model: ModelRef | None = None,
+        signal: CancelToken | None = None,
+    ) -> None:
+        held = dict(values or {})
+        for key, value in held.items():
+            if not isinstance(value, key.type):
+                raise TypeError(f"the value of {key!r} is a {type(value).__name__}")
+        put = object.__setattr__
+        put(self, "_values", held)
+        put(self, "scope", scope if scope is None or isinstance(scope, ScopeKey) else scope.key)
+        put(self, "agent", agent)
+        put(self, "model", model)
+        put(self, "signal", signal)
+
+    @property
+    def keys(self) -> Iterable[ContextKey[Any]]:
+        """The keys that have a value."""
+        return tuple(self._values)
+
+    def __getitem__(self, key: ContextKey[T]) -> T:
+        """The value of a key.
+
+        Raises:
+            MissingContextValueError: there is none; the assembly's error then names the provider that asked.
+        """
+        try:
+            return cast("T", self._values[key])
+        except KeyError:
+            raise MissingContextValueError(key.name, sorted(each.name for each in self._values)) from None
+
+    @overload
+    def get(self, key: ContextKey[T]) -> T | None: ...
+    @overload
+    def get(self, key: ContextKey[T], default: D) -> T | D: ...
+    def get(self, key: ContextKey[T], default: D | None = None) -> T | D | None:
+        """The value of a key, or the default."""
+        return cast("T | D | None", self._values.get(key, default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an AssembleContext cannot be changed; make another one with {name}=…")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an AssembleContext cannot be changed; make another one without {name}")
+
+    def __repr__(self) -> str:
+        fields = {"scope": self.scope, "agent": self.agent, "model": self.model, "signal": self.signal}
+        told = [f"{name}={value!r}" for name, value in fields.items() if value is not None]
+        return f"AssembleContext({', '.join([repr(sorted(key.name for key in self._values)), *told])})"
+
+    _values: dict[ContextKey[Any], object]

@@ -1,0 +1,277 @@
+"""What can be contributed: sections, contexts, variables, tool sources, protections, suppressors.
+
+Each is a frozen value that knows its owner, its layer and its place among equals. What a provider is (a value, a
+function, an async function) is found out here, once, when it is registered.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
+
+from foreword.errors import EntryRef, InvalidToolSchemaError, NotJsonError
+from foreword.jsonvalue import FrozenDict, freeze
+from foreword.prompt.assembly import AssembledContext, AssembledSection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from foreword.jsonvalue import JsonValue
+    from foreword.prompt.context import AssembleContext
+    from foreword.prompt.origin import Origin
+
+__all__ = [
+    "DOMAIN_ORDER",
+    "IDENTITY_ORDER",
+    "PERSONA_ORDER",
+    "PERSONA_SECTION",
+    "TOOL_GUIDANCE_ORDER",
+    "TOOL_ORDER_REST",
+    "Placeholder",
+    "ToolProviderResult",
+    "ToolSchema",
+]
+
+T = TypeVar("T")
+
+# The orders by custom (the seeds: identity −100, persona 0, tool guidance 100 to 199).
+IDENTITY_ORDER: Final = -100
+PERSONA_ORDER: Final = 0
+DOMAIN_ORDER: Final = 20
+TOOL_GUIDANCE_ORDER: Final = 100
+
+IDENTITY_SECTION: Final = "harness:identity"
+PERSONA_SECTION: Final = "deployment:persona"
+"""The persona's slot: a section of this name in a scope takes the deployment's persona's place there."""
+
+TOOL_ORDER_REST: Final = "<unlisted-tools>"
+"""Where a ``tool_order`` puts the tools that it does not list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """All that a model sees of a tool.
+
+    ``parameters`` is a JSON object (a JSON Schema); it is detached from what was handed over and cannot be changed in
+    place, so no assembly can reach into another one.
+
+    Raises:
+        InvalidToolSchemaError: the parameters are no JSON object; names the path inside them.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+
+    def __post_init__(self) -> None:
+        if type(self.parameters) is FrozenDict:
+            return
+        if not isinstance(self.parameters, dict):
+            raise InvalidToolSchemaError(
+                str(self.name), f"parameters must be a JSON object (a dict), not a {type(self.parameters).__name__}"
+            )
+        try:
+            detached = freeze(cast("dict[str, Any]", self.parameters))
+        except NotJsonError as fault:
+            raise InvalidToolSchemaError(str(self.name), f"parameters{fault.path} {fault.reason}") from fault
+        object.__setattr__(self, "parameters", detached)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProviderResult:
+    """What a tool provider answers.
+
+    Attributes:
+        schemas: the tools that are visible in the context's scope.
+        known_names: the names it would show if nothing were hidden, which ``tool_order`` is checked against. None
+            means the names of ``schemas``; an empty collection means that it knows none.
+    """
+
+    schemas: Iterable[ToolSchema]
+    known_names: Iterable[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """As ``on_error``: the text to use, verbatim, when the provider fails."""
+
+    text: str
+
+
+OnError: TypeAlias = Literal["fail", "skip"] | Placeholder
+When: TypeAlias = "Callable[[AssembleContext], bool]"
+TextProvider: TypeAlias = "Callable[[], str] | Callable[[AssembleContext], str] | Callable[[], Awaitable[str]] | Callable[[AssembleContext], Awaitable[str]]"  # noqa: E501
+ValueProvider: TypeAlias = "Callable[[], str | None] | Callable[[AssembleContext], str | None] | Callable[[], Awaitable[str | None]] | Callable[[AssembleContext], Awaitable[str | None]]"  # noqa: E501
+ToolsProvider: TypeAlias = "Callable[[], ToolProviderResult] | Callable[[AssembleContext], ToolProviderResult] | Callable[[], Awaitable[ToolProviderResult]] | Callable[[AssembleContext], Awaitable[ToolProviderResult]]"  # noqa: E501
+Text: TypeAlias = "str | Path | TextProvider"
+Value: TypeAlias = "str | ValueProvider | None"
+Tools: TypeAlias = "ToolProviderResult | Iterable[ToolSchema] | ToolsProvider"
+
+
+class Provider(Generic[T]):
+    """A value, or the function that gives it; which of the two, and whether it is async, is known from the start."""
+
+    __slots__ = ("call", "is_async", "static", "takes_context")
+
+    def __init__(self, static: T | None, call: Callable[..., Any] | None = None) -> None:
+        self.static = static
+        self.call = call
+        self.is_async = call is not None and is_async_function(call)
+        self.takes_context = call is not None and takes_context(call)
+
+    def ask(self, context: AssembleContext) -> Any:
+        """Call the function (there must be one); what it gives is not checked yet, and is awaitable if async."""
+        call = cast("Callable[..., Any]", self.call)
+        return call(context) if self.takes_context else call()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """What all contributions share. Entries compare by identity: a namesake is another entry."""
+
+    name: str
+    origin: Origin
+    seq: int  # place in the registry's order of registration; a replaced entry hands it on
+    provider: Provider[Any]
+    when: When | None = None
+    on_error: OnError = "fail"
+    timeout: float | None = None  # seconds
+
+    KIND: ClassVar[str] = "entry"
+
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        return self.origin.ref(self.KIND, self.name)
+
+    def __str__(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedText(Entry):
+    """A section or a context: an ordered text."""
+
+    order: float = 0
+    verbatim: bool = False
+    requires_tools: tuple[str, ...] = ()
+    memo: list[AssembledSection | AssembledContext] = field(default_factory=list[Any], init=False)  # the last one made
+
+    ASSEMBLED: ClassVar[type[AssembledSection] | type[AssembledContext]] = AssembledSection
+
+    def assembled(self, text: str, *, verbatim: bool | None = None) -> Any:
+        """The assembled entry of a text; the last one again if the text is the same, so its template is parsed once."""
+        verbatim = self.verbatim if verbatim is None else verbatim
+        for last in self.memo:
+            if last.text == text and last.verbatim == verbatim:
+                return last
+        made = self.ASSEMBLED(self.name, text, self.origin, verbatim)
+        self.memo[:] = [made]
+        return made
+
+    def assembled_static(self) -> Any:
+        """The assembled entry of its own text; only where it has no provider."""
+        return self.assembled(cast("str", self.provider.static))
+
+    def is_settled(self) -> bool:
+        """Whether nothing about it depends on the step, the values of variables aside."""
+        return self.provider.call is None and self.when is None and not self.requires_tools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section(OrderedText):
+    """A part of the system prompt."""
+
+    complete: bool = False
+
+    KIND: ClassVar[str] = "section"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context(OrderedText):
+    """A part of the runtime-context snapshot: dynamic facts, kept out of the system prompt."""
+
+    sensitive: bool = False
+
+    KIND: ClassVar[str] = "context"
+    ASSEMBLED: ClassVar[type[AssembledSection] | type[AssembledContext]] = AssembledContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable(Entry):
+    """A named value for ``{{name}}`` references."""
+
+    sensitive: bool = False
+
+    KIND: ClassVar[str] = "variable"
+
+
+@dataclass(slots=True)
+class ToolMemory:
+    """What a tool source answered last: spares checking the same answer twice, and tells a typo from an outage."""
+
+    schemas: tuple[ToolSchema, ...] | None = None
+    known: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolSource(Entry):
+    """A provider of tool schemas."""
+
+    memory: ToolMemory = field(default_factory=ToolMemory)
+
+    KIND: ClassVar[str] = "tool provider"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Protection:
+    """Names whose canonical state outlasts every listener."""
+
+    origin: Origin
+    sections: tuple[str, ...]
+    tools: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return str(self.origin.ref("protection", ", ".join((*self.sections, *self.tools))))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suppressor:
+    """Says that there are no runtime contexts for whoever sees its layer."""
+
+    origin: Origin
+
+    def __str__(self) -> str:
+        return str(self.origin.ref("suppressor", "runtime context"))
+
+
+def is_async_function(call: Callable[..., Any]) -> bool:
+    """Whether calling it gives an awaitable, as far as can be told without calling it."""
+    while isinstance(call, partial):
+        call = call.func
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
+
+
+def takes_context(call: Callable[..., Any]) -> bool:
+    """Whether its first parameter is positional and required; False if its signature cannot be read."""
+    bound = isinstance(call, MethodType)
+    function: object = call.__func__ if isinstance(call, MethodType) else call
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        code = function.__code__  # the common case, many times faster than inspect.signature
+        required = code.co_argcount - len(function.__defaults__ or ())
+        return required > int(bound)
+    try:
+        parameters = list(inspect.signature(call).parameters.values())
+    except (TypeError, ValueError):  # builtins without a signature
+        return False
+    first = parameters[0] if parameters else None
+    return (
+        first is not None
+        and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
+        and first.default is first.empty
+    )

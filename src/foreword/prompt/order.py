@@ -1,0 +1,80 @@
+"""Stage 3, order: put the collected tools in their canonical order.
+
+Sections and contexts come in order from the plan. Tools are known only now: by name in code-point order, or as the
+configuration's ``tool_order`` says, with the rest by name at its marker. So the order is a function of the set of
+tools, never of who registered or answered first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.errors import ReservedToolNameError, UnknownToolOrderError
+from foreword.prompt.contributions import TOOL_ORDER_REST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from foreword.prompt.contributions import ToolSchema
+    from foreword.prompt.draft import Draft
+
+__all__ = ["order_tools"]
+
+_MOST_ORDERS_KEPT = 64  # sets of tools whose order is remembered; scopes mostly share a few
+
+
+def order_tools(draft: Draft) -> None:
+    """Fill in the draft's ordered tools.
+
+    Raises:
+        ReservedToolNameError: a tool bears the name that marks the unlisted ones.
+        UnknownToolOrderError: ``tool_order`` names tools that no provider knows; all of them at once.
+    """
+    answers = tuple(draft.tool_answers.get(source, ()) for source in draft.plan.tools)
+    tool_order = draft.registry.config.tool_order
+    memo = draft.plan.memo.tools
+    key = tuple(map(id, answers))  # the memo keeps the answers, so no id is used twice while it is in there
+    known = memo.get(key)
+    if known is None:
+        _refuse_reserved(draft)
+    if tool_order is not None:
+        _check_known(draft, tool_order)
+    if known is None:
+        if len(memo) >= _MOST_ORDERS_KEPT:
+            memo.clear()
+        ordered = tuple(_in_order((schema for schemas in answers for schema in schemas), tool_order))
+        known = memo[key] = (answers, ordered)
+    draft.ordered_tools = known[1]
+
+
+def _refuse_reserved(draft: Draft) -> None:
+    for source, schemas in draft.tool_answers.items():
+        for schema in schemas:
+            if schema.name == TOOL_ORDER_REST:
+                raise ReservedToolNameError(schema.name, source.origin.owner)
+
+
+def _in_order(tools: Iterable[ToolSchema], tool_order: tuple[str, ...] | None) -> list[ToolSchema]:
+    """Equal names keep the order in which they were collected."""
+    by_name = sorted(tools, key=lambda tool: tool.name)
+    if tool_order is None:
+        return by_name
+    place = {name: at for at, name in enumerate(tool_order)}
+    rest = place[TOOL_ORDER_REST]
+    return sorted(by_name, key=lambda tool: place.get(tool.name, rest))
+
+
+def _check_known(draft: Draft, tool_order: tuple[str, ...]) -> None:
+    """Tell a typo from a tool that is hidden or, for the moment, not to be had."""
+    known = draft.known_tools
+    can_tell = True
+    for source in draft.plan.tools:
+        if source in draft.left_out:
+            if source.memory.known is None:  # never answered, so any name could be one of its
+                can_tell = False
+            else:
+                known |= source.memory.known
+    unknown = [name for name in tool_order if name != TOOL_ORDER_REST and name not in known]
+    if unknown and can_tell:
+        raise UnknownToolOrderError(unknown, sorted(known))
+    draft.unchecked_tools = tuple(unknown)

@@ -1,0 +1,350 @@
+"""The registry: what is registered, in which layer, by whom; how it is undone; who is told.
+
+Tables change under one lock. Change listeners and providers run outside it, so they may register and assemble.
+Nothing here is cached but the plans, which hang on the layers whose numbers say whether they still hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from foreword.errors import (
+    DuplicateEntryError,
+    ForewordError,
+    InactiveContextError,
+    ProtectedSectionShadowError,
+    ProtectionConflictError,
+)
+from foreword.kernel.effects import Owner, Registration, add_later_error
+from foreword.kernel.layers import Layers, NamedTable
+from foreword.kernel.scope import GLOBAL, ScopeKey
+from foreword.prompt.checks import with_value
+from foreword.prompt.contributions import Context, Protection, Section, Suppressor, ToolSource, Variable
+from foreword.prompt.plan import Memo, Plan, compile_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from foreword.errors import EntryRef
+    from foreword.prompt.config import SystemPromptConfig
+    from foreword.prompt.origin import Origin
+    from foreword.prompt.transform import Listener
+
+__all__ = ["EntryRegistration", "PromptLayer", "Registry"]
+
+E = TypeVar("E", bound=Section | Context | Variable)
+T = TypeVar("T")
+
+
+class PromptLayer:
+    """What is registered in one layer, by kind."""
+
+    __slots__ = (
+        "contexts",
+        "key",
+        "listeners",
+        "number",
+        "plan",
+        "protections",
+        "sections",
+        "suppressors",
+        "tools",
+        "variables",
+    )
+
+    def __init__(self, key: ScopeKey) -> None:
+        self.key = key
+        self.number = 0
+        self.plan: Plan | None = None  # the last plan of the chain that ends here
+        self.sections: NamedTable[Section] = NamedTable()
+        self.contexts: NamedTable[Context] = NamedTable()
+        self.variables: NamedTable[Variable] = NamedTable()
+        self.tools: dict[ToolSource, None] = {}
+        self.protections: dict[Protection, None] = {}
+        self.suppressors: dict[Suppressor, None] = {}
+        self.listeners: dict[Listener, None] = {}
+
+    def is_empty(self) -> bool:
+        """Whether nothing is registered in it."""
+        named = (self.sections, self.contexts, self.variables)
+        return not any(named) and not (self.tools or self.protections or self.suppressors or self.listeners)
+
+    def table(self, kind: str) -> NamedTable[Any]:
+        """The table of a kind of named entries."""
+        tables: dict[str, NamedTable[Any]] = {
+            "section": self.sections,
+            "context": self.contexts,
+            "variable": self.variables,
+        }
+        return tables[kind]
+
+
+class Registry:
+    """The core that all views of one `SystemPrompt` share."""
+
+    def __init__(self, config: SystemPromptConfig) -> None:
+        self.config = config
+        self.layers: Layers[PromptLayer] = Layers(PromptLayer)
+        self.stuck: dict[object, EntryRef] = {}  # providers that were left running past their timeout
+        self._memo = Memo()
+        self._lock = Lock()
+        self._sequence = count(1)
+        self._fronts = count(-1, -1)  # ranks of listeners that go in front of all
+        self._change_listeners: dict[object, Callable[[], object]] = {}
+        self._reserved: Counter[str] = Counter()  # section names under a global protection
+        self._in_scopes: Counter[str] = Counter()  # section names in layers of scopes
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def plan(self, scope: ScopeKey) -> Plan:
+        """The plan of a scope: the one made last if no layer of its chain has changed, else a new one."""
+        layers = self.layers.chain(scope)
+        plan = layers[-1].plan
+        if plan is not None and plan.holds(layers):
+            return plan
+        with self._lock:
+            layers = self.layers.chain(scope)
+            return self._compile(layers)
+
+    def _compile(self, layers: tuple[PromptLayer, ...]) -> Plan:
+        globally = layers[:1]
+        base = globally[0].plan
+        if base is None or not base.holds(globally):
+            base = globally[0].plan = compile_plan(globally, None, self._memo, self.config)
+        if len(layers) == 1:
+            return base
+        plan = layers[-1].plan = compile_plan(layers, base, self._memo, self.config)
+        return plan
+
+    def next_seq(self) -> int:
+        """The next place in the order of registration."""
+        return next(self._sequence)
+
+    def listener_rank(self, *, prepend: bool) -> int:
+        """The place of a listener in the waterfall: behind all, or in front of all."""
+        return next(self._fronts) if prepend else next(self._sequence)
+
+    # -- registering ---------------------------------------------------------------------------------------------------
+
+    def check_free(self, scope: ScopeKey, kind: str, name: str, origin: Origin) -> None:
+        """See that a name can be registered; the registration itself looks again, under the lock.
+
+        Raises:
+            DuplicateEntryError: the name is taken in this layer.
+            ProtectedSectionShadowError: a section in a scope bears a globally protected name.
+        """
+        layer = self.layers.peek(scope)
+        held = None if layer is None else layer.table(kind).get(name)
+        if held is not None:
+            raise DuplicateEntryError(origin.ref(kind, name), held.ref)
+        if kind == Section.KIND and scope is not GLOBAL and self._reserved[name]:
+            raise ProtectedSectionShadowError(origin.ref(kind, name))
+
+    def add_named(self, owner: Owner, scope: ScopeKey, entry: E) -> EntryRegistration[E]:
+        """Register a section, context or variable; raises as `check_free`."""
+
+        def insert() -> None:
+            self.check_free(scope, entry.KIND, entry.name, entry.origin)
+            self.layers.of(scope).table(entry.KIND).insert(entry)
+            if entry.KIND == Section.KIND and scope is not GLOBAL:
+                self._in_scopes[entry.name] += 1
+
+        registration = EntryRegistration(self, owner, scope, entry)
+        self._register(owner, scope, registration, insert)
+        return registration
+
+    def remove_named(self, scope: ScopeKey, entry: Section | Context | Variable) -> None:
+        """Undo `add_named`."""
+
+        def remove() -> None:
+            self.layers.of(scope).table(entry.KIND).remove(entry)
+            if entry.KIND == Section.KIND and scope is not GLOBAL:
+                _count_down(self._in_scopes, entry.name)
+
+        self._change(scope, remove)
+
+    def exchange(self, scope: ScopeKey, old: E, new: E) -> None:
+        """Put a new entry in the place of an old one; a raising change listener brings the old one back."""
+
+        def put(before: E, after: E) -> None:
+            if not self.layers.of(scope).table(old.KIND).exchange(before, after):
+                raise InactiveContextError(f"the registration of {old}", "register it again")
+
+        self._mutate(scope, lambda: put(old, new))
+        try:
+            self._announce()
+        except BaseException as error:
+            self._take_back(error, lambda: self._change(scope, lambda: put(new, old)))
+            raise
+
+    def add_tools(self, owner: Owner, scope: ScopeKey, source: ToolSource) -> Registration:
+        """Register a tool provider."""
+        return self._add_anonymous(owner, scope, source, lambda layer: layer.tools)
+
+    def add_suppressor(self, owner: Owner, scope: ScopeKey, suppressor: Suppressor) -> Registration:
+        """Register a suppressor of runtime contexts."""
+        return self._add_anonymous(owner, scope, suppressor, lambda layer: layer.suppressors)
+
+    def add_protection(self, owner: Owner, scope: ScopeKey, protection: Protection) -> Registration:
+        """Register a protection; a global one reserves its section names against shadows.
+
+        Raises:
+            ProtectionConflictError: a section of a protected name stands in some scope.
+        """
+        reserved = protection.sections if scope is GLOBAL else ()
+
+        def insert() -> None:
+            for name in reserved:
+                if self._in_scopes[name]:
+                    shadows = [layer.sections.get(name) for layer in self.layers.scoped()]
+                    raise ProtectionConflictError(name, owner.name, [each.ref for each in shadows if each is not None])
+            self._reserved.update(reserved)
+            self.layers.of(scope).protections[protection] = None
+
+        def remove() -> None:
+            self.layers.of(scope).protections.pop(protection, None)
+            for name in reserved:
+                _count_down(self._reserved, name)
+
+        registration = Registration(protection, owner, lambda: self._change(scope, remove))
+        self._register(owner, scope, registration, insert)
+        return registration
+
+    def add_listener(self, owner: Owner, scope: ScopeKey, listener: Listener) -> Registration:
+        """Register a listener of the assembly. It is no contribution, so no change is announced."""
+
+        def insert() -> None:
+            self.layers.of(scope).listeners[listener] = None
+
+        def remove() -> None:
+            self.layers.of(scope).listeners.pop(listener, None)
+
+        registration = Registration(listener, owner, lambda: self._mutate(scope, remove))
+        self._register(owner, scope, registration, insert, announce=False)
+        return registration
+
+    def add_change_listener(self, owner: Owner, label: str, listener: Callable[[], object]) -> Registration:
+        """Register a listener of changes; itself no change."""
+        token = object()
+
+        def remove() -> None:
+            self._change_listeners.pop(token, None)
+
+        registration = Registration(label, owner, remove)
+        owner.add(registration.close)
+        self._change_listeners[token] = listener
+        return registration
+
+    # -- how a change is made ------------------------------------------------------------------------------------------
+
+    def _add_anonymous(
+        self,
+        owner: Owner,
+        scope: ScopeKey,
+        entry: T,
+        table: Callable[[PromptLayer], dict[T, None]],
+    ) -> Registration:
+        def insert() -> None:
+            table(self.layers.of(scope))[entry] = None
+
+        def remove() -> None:
+            table(self.layers.of(scope)).pop(entry, None)
+
+        registration = Registration(entry, owner, lambda: self._change(scope, remove))
+        self._register(owner, scope, registration, insert)
+        return registration
+
+    def _register(
+        self,
+        owner: Owner,
+        scope: ScopeKey,
+        registration: Registration,
+        insert: Callable[[], None],
+        *,
+        announce: bool = True,
+    ) -> None:
+        """Insert, note the undo with the owner, tell the change listeners; roll back if one raises."""
+        self._mutate(scope, insert)
+        try:
+            owner.add(registration.close)
+            if announce:
+                self._announce()
+        except BaseException as error:
+            self._take_back(error, registration.close)
+            raise
+
+    def _change(self, scope: ScopeKey, change: Callable[[], None]) -> None:
+        self._mutate(scope, change)
+        self._announce()
+
+    def _mutate(self, scope: ScopeKey, change: Callable[[], None]) -> None:
+        """Make one change under the lock; a refused one leaves the layer's number, and so all plans, as they were."""
+        with self._lock:
+            try:
+                change()
+            except ForewordError:
+                self.layers.forget_if_empty(scope)
+                raise
+            self.layers.touch(scope)
+
+    def _announce(self) -> None:
+        """Tell every change listener; the first error is raised when all were told, later ones are noted on it."""
+        first: Exception | None = None
+        for listener in tuple(self._change_listeners.values()):
+            try:
+                listener()
+            except Exception as error:  # a listener is somebody else's code; the others must hear all the same
+                first = add_later_error(first, error)
+        if first is not None:
+            raise first
+
+    @staticmethod
+    def _take_back(error: BaseException, undo: Callable[[], None]) -> None:
+        try:
+            undo()
+        except Exception as later:
+            error.add_note(f"while this was taken back also: {type(later).__name__}: {later}")
+
+
+class EntryRegistration(Registration, Generic[E]):
+    """The registration of a section, context or variable, whose value can be replaced."""
+
+    __slots__ = ("_entry", "_registry", "_scope")
+
+    def __init__(self, registry: Registry, owner: Owner, scope: ScopeKey, entry: E) -> None:
+        super().__init__(entry, owner, self._remove)
+        self._registry, self._scope = registry, scope
+        self._entry: E = entry
+
+    def replace(self, value: object) -> None:
+        """Put another text or value in this entry's place, with the same name, order and options; one change is told.
+
+        Args:
+            value: what the registering call takes: for a text a string, a `Path` or a provider; for a variable also
+                None.
+
+        Raises:
+            InactiveContextError: the registration is closed.
+            RegistrationError: the value does not fit, as the registering call would say.
+        """
+        if self.closed:
+            raise InactiveContextError(f"the registration of {self._entry}", "register it again")
+        old, new = self._entry, with_value(self._entry, value, self._registry.config.limits)
+        self._entry = new
+        try:
+            self._registry.exchange(self._scope, old, new)
+        except BaseException:
+            self._entry = old
+            raise
+
+    def _remove(self) -> None:
+        self._registry.remove_named(self._scope, self._entry)
+
+
+def _count_down(counter: Counter[str], name: str) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]

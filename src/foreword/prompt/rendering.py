@@ -1,0 +1,132 @@
+"""What an assembly renders to: text, snapshot, tools; and, when asked, where every character comes from.
+
+Text and snapshot are there at once, since rendering is strict. Spans, digest and trace are worked out when read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword.errors import EntryRef
+from foreword.prompt.origin import ASSEMBLER, Origin
+from foreword.prompt.render import Body, join_context_sections, render_body, render_context_sections, render_prompt
+from foreword.prompt.trace import Absence, Trace, read_trace
+
+if TYPE_CHECKING:
+    from foreword.prompt.assembly import PromptAssembly
+    from foreword.prompt.contributions import ToolSchema
+    from foreword.prompt.draft import Draft
+    from foreword.prompt.spans import Span, Spans
+
+__all__ = ["Rendering", "render"]
+
+
+def render(assembly: PromptAssembly) -> Rendering:
+    """Render an assembly, whole.
+
+    Args:
+        assembly: of a `SystemPrompt`, or made by hand (then the trace is empty).
+
+    Returns:
+        The rendering; it does not change when the assembly does.
+
+    Raises:
+        RenderError: the first fault of the first faulty section, else context.
+        PromptTooLargeError: the text or the snapshot is over its limit.
+    """
+    draft = assembly.draft
+    if draft is not None:
+        return Rendering(render_body(draft, assembly), _tools(assembly), draft)
+    sections, contexts = tuple(assembly.sections), tuple(assembly.contexts)
+    body = Body(
+        render_prompt(assembly),
+        join_context_sections(render_context_sections(assembly)),
+        (dict(assembly.variables), sections, contexts),
+        lambda: sections,
+        lambda: contexts,
+    )
+    return Rendering(body, _tools(assembly), None)
+
+
+class Rendering:
+    """What the model is told: the system text, the runtime-context snapshot, the tools. Immutable."""
+
+    __slots__ = ("_body", "_draft", "_trace", "tools")
+
+    def __init__(self, body: Body, tools: tuple[ToolSchema, ...], draft: Draft | None) -> None:
+        self._body, self._draft = body, draft
+        self._trace: Trace | None = None
+        self.tools = tools
+
+    @property
+    def text(self) -> str:
+        """The system text; empty if no section has anything to say."""
+        return self._body.text
+
+    @property
+    def snapshot(self) -> str:
+        """The runtime-context snapshot; empty if no context has anything to say. Never part of the system text."""
+        return self._body.snapshot
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-256 over the digests of the system text's sections, in hex."""
+        return self._body.digest()
+
+    @property
+    def spans(self) -> Spans:
+        """Who put which stretch of the system text there; they cover it without gap or overlap."""
+        return self._body.spans(self._variable_origin)
+
+    @property
+    def snapshot_spans(self) -> Spans:
+        """The same for the snapshot."""
+        return self._body.snapshot_spans(self._variable_origin)
+
+    @property
+    def trace(self) -> Trace:
+        """What each stage did, and why."""
+        if self._trace is None:
+            self._trace = read_trace(self._draft, self._body, self.tools)
+        return self._trace
+
+    @property
+    def dropped(self) -> tuple[EntryRef, ...]:
+        """The sections and contexts that rendered to nothing."""
+        return tuple(entry.ref for entry in self._body.empty())
+
+    def owner_of(self, text: str) -> tuple[Span, ...]:
+        """The spans behind the first place where a stretch of text stands in the system text.
+
+        Raises:
+            LookupError: the system text does not hold it.
+        """
+        start = self.text.find(text)
+        if start < 0 or not text:
+            raise LookupError(f"the system text does not hold {text[:60]!r}; it is matched to the letter")
+        return self.spans.between(start, start + len(text))
+
+    def missing(self, name: str) -> Absence | None:
+        """Why a section, context, tool or variable of that name is not there; None if it is."""
+        return self.trace.absence(name)
+
+    def _variable_origin(self, name: str) -> Origin:
+        draft = self._draft
+        if draft is None:
+            return ASSEMBLER
+        if draft.waterfall is not None and (listener := draft.waterfall.setter_of(name)) is not None:
+            return listener
+        entry = draft.plan.variables.entry(name)
+        return ASSEMBLER if entry is None else entry.origin
+
+    def __repr__(self) -> str:
+        return (
+            f"<Rendering: {len(self.text):,} characters, {len(self.snapshot):,} of snapshot, {len(self.tools)} tools>"
+        )
+
+
+def _tools(assembly: PromptAssembly) -> tuple[ToolSchema, ...]:
+    listed = assembly.listed()[2]
+    if listed is None and assembly.draft is not None:
+        return assembly.draft.tools()
+    return tuple(assembly.tools)

@@ -1,0 +1,528 @@
+"""The front door: `SystemPrompt`, alone in six lines, or as many views as there are owners and scopes.
+
+    prompt = SystemPrompt(persona="You are {{company}}'s billing assistant.")
+    prompt.variable("company", "Acme")
+    prompt.section("rules", "Never promise a refund.", order=20)
+    print(prompt.render_sync().text)
+
+A `SystemPrompt` is always a view: a registry that all views share, an owner, and a scope. What is registered through a
+view belongs to its owner and stands in its scope's layer; closing the view undoes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from foreword.errors import EntryRef, InactiveContextError, RunningLoopError
+from foreword.kernel.effects import Owner, Registration, UndoStack
+from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
+from foreword.prompt.asking import run_loop, running_loop
+from foreword.prompt.checks import (
+    checked_order,
+    checked_protection,
+    checked_required,
+    checked_text_name,
+    checked_tools,
+    checked_variable_name,
+    with_value,
+)
+from foreword.prompt.config import HARNESS_IDENTITY, ConfigFields, SystemPromptConfig
+from foreword.prompt.context import AssembleContext
+from foreword.prompt.contributions import (
+    IDENTITY_ORDER,
+    IDENTITY_SECTION,
+    PERSONA_ORDER,
+    PERSONA_SECTION,
+    Context,
+    Provider,
+    Section,
+    Suppressor,
+    ToolSource,
+    Variable,
+)
+from foreword.prompt.origin import Origin, calling_line
+from foreword.prompt.pipeline import Run
+from foreword.prompt.registry import EntryRegistration, Registry
+from foreword.prompt.rendering import Rendering, render
+from foreword.prompt.transform import AssembleListener, Listener, listener_name
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self, Unpack
+
+    from foreword.prompt.assembly import PromptAssembly
+    from foreword.prompt.contributions import (
+        OnError,
+        Text,
+        TextProvider,
+        Tools,
+        ToolsProvider,
+        Value,
+        ValueProvider,
+        When,
+    )
+    from foreword.prompt.origin import Source
+
+__all__ = ["SystemPrompt"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MAIN = "main"
+
+
+class _Missing:
+    """Stands for an argument that was not given, where None means something."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+_MISSING: Any = _Missing()
+_frame = sys._getframe  # pyright: ignore[reportPrivateUsage] - many times faster than inspect.stack
+
+
+class SystemPrompt:
+    """The system prompt of an agent, assembled from what its plugins contribute.
+
+    Built directly, it is the view of the owner ``main`` on the global layer, and needs no kernel and no event loop.
+
+    Args:
+        config: the configuration; or give its fields by name.
+        fields: the fields of a `SystemPromptConfig`.
+
+    Raises:
+        InvalidConfigError: all faults of the configuration at once.
+    """
+
+    __slots__ = ("_binding", "_key", "_owner", "_registry")
+
+    def __init__(self, config: SystemPromptConfig | None = None, **fields: Unpack[ConfigFields]) -> None:
+        if config is not None and fields:
+            raise TypeError("give either a SystemPromptConfig or its fields, not both")
+        config = SystemPromptConfig(**fields) if config is None else config
+        self._registry = Registry(config)
+        self._owner: Owner = UndoStack(_MAIN)
+        self._key = GLOBAL
+        self._binding: ParentBinding | None = None
+        source = calling_line(_frame(1))
+        identity = config.identity
+        if identity is None and config.include_harness_identity:
+            identity = HARNESS_IDENTITY
+        if identity is not None:
+            self._text(Section, IDENTITY_SECTION, identity, source, order=IDENTITY_ORDER)
+        self._text(Section, PERSONA_SECTION, config.persona, source, order=PERSONA_ORDER)
+
+    # -- views ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> ScopeKey:
+        """The key of this view's scope; `GLOBAL` for the global layer."""
+        return self._key
+
+    @property
+    def binding(self) -> ParentBinding | None:
+        """The right to move this view's scope; None if somebody else holds it, and for the global layer."""
+        return self._binding
+
+    @property
+    def active(self) -> bool:
+        """Whether one may still register and assemble through this view."""
+        return self._owner.active
+
+    @property
+    def config(self) -> SystemPromptConfig:
+        """The configuration that all views share."""
+        return self._registry.config
+
+    @property
+    def stuck(self) -> tuple[EntryRef, ...]:
+        """The providers that did not go when their timeout had passed and they were cancelled; until they end."""
+        return tuple(self._registry.stuck.values())
+
+    def owner(self, name: str) -> SystemPrompt:
+        """A view with a new owner in the same scope; it closes with this one, or before.
+
+        Raises:
+            InactiveContextError: this view is closed.
+        """
+        self._require_active()
+        view = self._view(name, self._key, None)
+        self._owner.add(view.close)
+        return view
+
+    def scope(self, name: str | ScopeKey, parent: ScopeKey | SystemPrompt | None = None) -> SystemPrompt:
+        """A view with a new owner in a new scope, which sees what its ancestors and the global layer hold.
+
+        Args:
+            name: the scope's name, also the owner's; or a key, for one that exists already.
+            parent: the enclosing scope, a key or a view; None for directly under the global layer, or, with a key, to
+                leave it where it is.
+
+        Returns:
+            The view. It does not close with this one: a scope outlives the view that it was made from.
+
+        Raises:
+            ScopeAlreadyBoundError: a parent is given for a key that has one.
+            ScopeCycleError: the parent stands below the key.
+            InactiveContextError: this view is closed.
+        """
+        self._require_active()
+        above = parent.key if isinstance(parent, SystemPrompt) else parent
+        if isinstance(name, ScopeKey):
+            binding = None if above is None else bind_parent(name, above)
+            return self._view(name.name, name, binding)
+        key = ScopeKey(name)
+        return self._view(name, key, bind_parent(key, above))
+
+    def close(self) -> None:
+        """Undo all that was registered through this view and through the views that `owner` made from it.
+
+        Last in, first out; every undo runs. A scope bound below this one stays, and so does this one's own binding.
+        Closing twice does nothing.
+
+        Raises:
+            Exception: the first error of a change listener, later ones noted on it.
+        """
+        owner = self._owner
+        if isinstance(owner, UndoStack):
+            owner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = "" if self.active else ", closed"
+        return f"<SystemPrompt: owner {self._owner.name}, scope {self._key.name}{closed}>"
+
+    # -- registering ---------------------------------------------------------------------------------------------------
+
+    @overload
+    def section(
+        self, name: str, text: Text, *, order: float, complete: bool = False, verbatim: bool = False,
+        requires_tools: Iterable[str] = (), when: When | None = None, on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> EntryRegistration[Section]: ...  # fmt: skip
+    @overload
+    def section(
+        self, name: str, *, order: float, complete: bool = False, verbatim: bool = False,
+        requires_tools: Iterable[str] = (), when: When | None = None, on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Callable[[TP], TP]: ...  # fmt: skip
+    def section(
+        self,
+        name: str,
+        text: Any = _MISSING,
+        *,
+        order: float,
+        complete: bool = False,
+        verbatim: bool = False,
+        requires_tools: Iterable[str] = (),
+        when: When | None = None,
+        on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Any:
+        """Contribute a part of the system prompt.
+
+        Args:
+            name: unique in its layer, by custom ``owner:name``; in a scope it shadows a namesake further out.
+            text: a template, a `Path` to one (read once, now), or a provider, sync or async, that gives one at each
+                assembly; without it the call is a decorator for a provider.
+            order: its place: ascending, equal ones by registration. Identity −100, persona 0, tool guidance 100 to 199.
+            complete: this section is the whole prompt, whatever others and listeners say.
+            verbatim: the text is no template.
+            requires_tools: tools without which the section goes.
+            when: a condition on the context, asked before all providers; false leaves the section out.
+            on_error: what to do when the provider or the condition fails: ``"fail"``, ``"skip"``, or a `Placeholder`.
+            timeout: seconds that an async provider has.
+
+        Returns:
+            The registration, or, without a text, a decorator that gives its function back unchanged.
+
+        Raises:
+            EmptyNameError, NonFiniteOrderError, InvalidOptionError, NotAStringError, UnreadableTextError,
+            PromptTooLargeError, DuplicateEntryError, ProtectedSectionShadowError, InactiveContextError: nothing was
+                changed. An exception of a change listener takes the registration back.
+        """
+        source = calling_line(_frame(1))
+        options: dict[str, Any] = {
+            "order": order, "complete": complete, "verbatim": verbatim, "requires_tools": requires_tools, "when": when,
+            "on_error": on_error, "timeout": timeout,
+        }  # fmt: skip
+        return self._now_or_decorated(text, lambda given: self._text(Section, name, given, source, **options))
+
+    @overload
+    def context(
+        self, name: str, text: Text, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
+        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None,
+    ) -> EntryRegistration[Context]: ...  # fmt: skip
+    @overload
+    def context(
+        self, name: str, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
+        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None,
+    ) -> Callable[[TP], TP]: ...  # fmt: skip
+    def context(
+        self,
+        name: str,
+        text: Any = _MISSING,
+        *,
+        order: float,
+        verbatim: bool = False,
+        requires_tools: Iterable[str] = (),
+        sensitive: bool = False,
+        when: When | None = None,
+        on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Any:
+        """Contribute a runtime context: dynamic facts for the model that never become part of the system text.
+
+        Args and errors are those of `section`; `sensitive` marks a text that logs and pages are to keep to themselves.
+        """
+        source = calling_line(_frame(1))
+        options: dict[str, Any] = {
+            "order": order, "verbatim": verbatim, "requires_tools": requires_tools, "sensitive": sensitive,
+            "when": when, "on_error": on_error, "timeout": timeout,
+        }  # fmt: skip
+        return self._now_or_decorated(text, lambda given: self._text(Context, name, given, source, **options))
+
+    @overload
+    def variable(
+        self, name: str, value: Value, *, sensitive: bool = False, when: When | None = None,
+        on_error: OnError = "fail", timeout: float | None = None,
+    ) -> EntryRegistration[Any]: ...  # fmt: skip
+    @overload
+    def variable(
+        self, name: str, *, sensitive: bool = False, when: When | None = None, on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Callable[[VP], VP]: ...  # fmt: skip
+    def variable(
+        self,
+        name: str,
+        value: Any = _MISSING,
+        *,
+        sensitive: bool = False,
+        when: When | None = None,
+        on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Any:
+        """Contribute a value for ``{{name}}`` references. It is spliced in as it is, never read as a template.
+
+        Args:
+            name: ``[a-z][a-z0-9_]*``, unique in its layer; in a scope it shadows a namesake further out.
+            value: a string, None for "no value", or a provider of one of them; without it the call is a decorator.
+            sensitive: marks a value that logs and pages are to keep to themselves.
+            when: a condition on the context; false leaves the variable without a value.
+            on_error: what to do when the provider fails: ``"fail"``, ``"skip"`` (no value), or a `Placeholder`.
+            timeout: seconds that an async provider has.
+
+        Raises:
+            InvalidVariableNameError, InvalidOptionError, NotAStringError, PromptTooLargeError, DuplicateEntryError,
+            InactiveContextError: nothing was changed. An exception of a change listener takes the registration back.
+        """
+        source = calling_line(_frame(1))
+
+        def register(given: object) -> EntryRegistration[Any]:
+            self._require_active()
+            registry, origin = self._registry, self._origin(source)
+            checked = checked_variable_name(name, origin.owner)
+            registry.check_free(self._key, Variable.KIND, checked, origin)
+            bare = Variable(checked, origin, registry.next_seq(), Provider(None), when, on_error, timeout, sensitive)
+            return registry.add_named(self._owner, self._key, with_value(bare, given, registry.config.limits))
+
+        return self._now_or_decorated(value, register)
+
+    @overload
+    def tools(
+        self, provider: Tools, *, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None
+    ) -> Registration: ...
+    @overload
+    def tools(
+        self, *, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None
+    ) -> Callable[[XP], XP]: ...
+    def tools(
+        self,
+        provider: Any = _MISSING,
+        *,
+        when: When | None = None,
+        on_error: OnError = "fail",
+        timeout: float | None = None,
+    ) -> Any:
+        """Contribute tool schemas.
+
+        Args:
+            provider: a list of `ToolSchema`, a `ToolProviderResult`, or a provider of one, asked at each assembly.
+            when: a condition on the context; false leaves the provider out.
+            on_error: what to do when the provider fails: ``"fail"`` or ``"skip"`` (no tools).
+            timeout: seconds that an async provider has.
+
+        Raises:
+            InvalidToolSchemaError, ReservedToolNameError, InvalidOptionError, InactiveContextError: nothing was
+                changed. An exception of a change listener takes the registration back.
+        """
+        source = calling_line(_frame(1))
+
+        def register(given: object) -> Registration:
+            self._require_active()
+            origin = self._origin(source)
+            name = listener_name(given) if callable(given) else f"{self._owner.name}'s tools"
+            bare = ToolSource(name, origin, self._registry.next_seq(), Provider(None), when, on_error, timeout)
+            return self._registry.add_tools(self._owner, self._key, checked_tools(given, bare))
+
+        return self._now_or_decorated(provider, register)
+
+    def protect(self, *, sections: Iterable[str] = (), tools: Iterable[str] = ()) -> Registration:
+        """Make the canonical state of sections and tools outlast every listener: their presence, text, and absence.
+
+        In the global layer it also reserves the section names: no scope may shadow them.
+
+        Raises:
+            EmptyProtectionError: no name is given.
+            NotAStringError: a name is no string, or a bare string stands for the list.
+            ProtectionConflictError: a section of such a name stands in a scope.
+            InactiveContextError: this view is closed.
+        """
+        self._require_active()
+        protection = checked_protection(self._origin(calling_line(_frame(1))), sections, tools)
+        return self._registry.add_protection(self._owner, self._key, protection)
+
+    def suppress_runtime_context(self) -> Registration:
+        """Leave out every runtime context, for whoever sees this view's layer; none is asked while this stands."""
+        self._require_active()
+        suppressor = Suppressor(self._origin(calling_line(_frame(1))))
+        return self._registry.add_suppressor(self._owner, self._key, suppressor)
+
+    def on_assemble(self, listener: AssembleListener, *, prepend: bool = False) -> Registration:
+        """Take part in the waterfall around each assembly of this view's scope and the scopes below it.
+
+        Args:
+            listener: ``async def listener(assembly, context, call_next) -> PromptAssembly``. It may change the assembly
+                before or after ``await call_next()``, give another one back, or not call on.
+            prepend: go in front of all, instead of behind all.
+
+        Returns:
+            The registration; it announces no change.
+        """
+        self._require_active()
+        origin = self._origin(calling_line(_frame(1)))
+        rank = self._registry.listener_rank(prepend=prepend)
+        record = Listener(listener_name(listener), origin, rank, listener)
+        return self._registry.add_listener(self._owner, self._key, record)
+
+    def on_change(self, listener: Callable[[], object]) -> Registration:
+        """Hear of every change of what is registered, in any scope: once when it is made, once when it is undone.
+
+        A listener that raises takes the registration back (and hears of that, too); on an undo nothing comes back, and
+        the error reaches whoever closed.
+        """
+        self._require_active()
+        return self._registry.add_change_listener(self._owner, f"change listener {listener_name(listener)}", listener)
+
+    # -- assembling ----------------------------------------------------------------------------------------------------
+
+    async def assemble(self, context: AssembleContext | None = None) -> PromptAssembly:
+        """Assemble for a context.
+
+        Args:
+            context: what the assembly is for; without a scope it is for this view's.
+
+        Raises:
+            AssemblyError: it cannot be made; see its subclasses.
+            InactiveContextError: this view is closed.
+        """
+        return await self._run(context).assemble()
+
+    async def render(self, context: AssembleContext | None = None) -> Rendering:
+        """Assemble for a context and render.
+
+        Raises:
+            AssemblyError: it cannot be assembled.
+            RenderError: a text has a fault; names its place.
+            InactiveContextError: this view is closed.
+        """
+        return render(await self.assemble(context))
+
+    def assemble_sync(self, context: AssembleContext | None = None) -> PromptAssembly:
+        """Assemble from plain code. With nothing async in force this needs no event loop and works anywhere.
+
+        Raises:
+            RunningLoopError: an async provider or a listener is in force, and a loop is running here.
+            AssemblyError: it cannot be made.
+            InactiveContextError: this view is closed.
+        """
+        return self._assemble_sync(context, "assemble_sync", "await prompt.assemble(context)")
+
+    def render_sync(self, context: AssembleContext | None = None) -> Rendering:
+        """Assemble and render from plain code; see `assemble_sync` and `render`."""
+        return render(self._assemble_sync(context, "render_sync", "await prompt.render(context)"))
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _assemble_sync(self, context: AssembleContext | None, call: str, instead: str) -> PromptAssembly:
+        run = self._run(context)
+        why = run.needs_loop()
+        if why is None:
+            return run.assemble_sync()
+        library = running_loop()
+        if library is not None:
+            raise RunningLoopError(call, instead, library, why)
+        return run_loop(run.assemble, may_hang=run.may_hang())
+
+    def _run(self, context: AssembleContext | None) -> Run:
+        self._require_active()
+        context = AssembleContext() if context is None else context
+        return Run(self._registry, self._key if context.scope is None else context.scope, context)
+
+    def _view(self, name: str, key: ScopeKey, binding: ParentBinding | None) -> SystemPrompt:
+        view = SystemPrompt.__new__(SystemPrompt)
+        view._registry, view._owner, view._key, view._binding = self._registry, UndoStack(name), key, binding
+        return view
+
+    def _text(
+        self,
+        kind: type[Section] | type[Context],
+        name: str,
+        given: object,
+        source: Source,
+        *,
+        order: float,
+        requires_tools: Iterable[str] = (),
+        **options: Any,
+    ) -> EntryRegistration[Any]:
+        self._require_active()
+        registry, origin = self._registry, self._origin(source)
+        checked = checked_text_name(kind.KIND, name, origin.owner)
+        place = checked_order(order, kind.KIND, checked, origin)
+        registry.check_free(self._key, kind.KIND, checked, origin)
+        if requires_tools != ():
+            ref = origin.ref(kind.KIND, checked)
+            options["requires_tools"] = checked_required(requires_tools, ref, complete=options.get("complete", False))
+        bare = kind(checked, origin, registry.next_seq(), Provider(""), order=place, **options)
+        return registry.add_named(self._owner, self._key, with_value(bare, given, registry.config.limits))
+
+    @staticmethod
+    def _now_or_decorated(given: object, register: Callable[[Any], Any]) -> Any:
+        if given is not _MISSING:
+            return register(given)
+
+        def decorate(function: F) -> F:
+            register(function)
+            return function
+
+        return decorate
+
+    def _origin(self, source: Source) -> Origin:
+        return Origin(self._owner.name, None if self._key is GLOBAL else self._key.name, source)
+
+    def _require_active(self) -> None:
+        if not self._owner.active:
+            raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
+
+
+TP = TypeVar("TP", bound="TextProvider")
+VP = TypeVar("VP", bound="ValueProvider")
+XP = TypeVar("XP", bound="ToolsProvider")

@@ -1,0 +1,236 @@
+"""Stage 4, transform: the waterfall of listeners around an assembly.
+
+Each listener gets the assembly, the context and ``call_next``, and gives an assembly back. The first registered is
+outermost. What each one did is noted as checkpoints, references only; the trace works out the differences when it is
+read, and enforcement those that concern protected entries.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from foreword.errors import EntryRef, ListenerError
+from foreword.prompt.assembly import AssembledContext, AssembledSection, PromptAssembly
+from foreword.prompt.contributions import ToolSchema
+from foreword.prompt.difference import changed_stretch
+from foreword.prompt.origin import Origin
+from foreword.prompt.text import described
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foreword.prompt.context import AssembleContext
+    from foreword.prompt.draft import Draft
+
+__all__ = ["AssembleListener", "CallNext", "Checkpoint", "Listener", "Waterfall"]
+
+CallNext: TypeAlias = Callable[[], Awaitable[PromptAssembly]]
+AssembleListener: TypeAlias = "Callable[[PromptAssembly, AssembleContext, CallNext], Awaitable[PromptAssembly]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listener:
+    """A registered listener of the assembly."""
+
+    name: str
+    origin: Origin
+    rank: int  # place in the waterfall: lower is further out
+    call: AssembleListener
+
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        return self.origin.ref("listener", self.name)
+
+    def __str__(self) -> str:
+        return str(self.ref)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How an assembly looked when control passed from one listener to another. None: a list nobody had asked for."""
+
+    listener: Listener | None  # who had it until now; None before the first
+    sections: tuple[AssembledSection, ...] | None
+    contexts: tuple[AssembledContext, ...] | None
+    tools: tuple[ToolSchema, ...] | None
+    variables: dict[str, str | None]
+
+
+class Waterfall:
+    """One run through the listeners."""
+
+    __slots__ = ("_context", "_draft", "_fault", "_listeners", "checkpoints")
+
+    def __init__(self, listeners: Sequence[Listener], context: AssembleContext, draft: Draft) -> None:
+        self._listeners = listeners
+        self._context = context
+        self._draft = draft
+        self._fault: ListenerError | None = None
+        self.checkpoints: list[Checkpoint] = []
+
+    async def run(self, assembly: PromptAssembly) -> PromptAssembly:
+        """Take an assembly through all listeners.
+
+        Raises:
+            ListenerError: one raised, gave back no assembly, or called on twice or too late; also when an outer
+                listener caught that.
+        """
+        self._note(None, assembly)
+        result = await self._from(0, assembly)
+        if self._fault is not None:
+            raise self._fault
+        return result
+
+    async def _from(self, position: int, assembly: PromptAssembly) -> PromptAssembly:
+        """The rest of the waterfall, from the listener at a position inwards."""
+        if position == len(self._listeners):
+            return assembly
+        listener = self._listeners[position]
+        step = _Step(self, position, assembly)
+        try:
+            answer = listener.call(assembly, self._context, step.call_next)
+            if not inspect.isawaitable(answer):
+                raise self._failed(listener, f"is not async: it gave {described(answer)}; define it with `async def`")
+            result = cast("object", await answer)
+        except Exception as error:  # a listener is somebody else's code
+            if error is self._fault:
+                raise
+            raise self._failed(listener, f"raised {type(error).__name__}: {error}") from error
+        finally:
+            step.over = True
+        if not isinstance(result, PromptAssembly):
+            raise self._failed(listener, f"gave back {described(result)}; return the assembly")
+        self._leave(listener, result)
+        return result
+
+    def _leave(self, listener: Listener, assembly: PromptAssembly) -> None:
+        """A listener hands the assembly on: what it put there gets its origin, and the state is noted."""
+        try:
+            _claim(assembly, listener, self.filled_in(self.checkpoints[-1]), self._seen)
+        except TypeError as error:
+            raise self._failed(listener, str(error)) from None
+        self._note(listener, assembly)
+
+    def _note(self, listener: Listener | None, assembly: PromptAssembly) -> None:
+        sections, contexts, tools = assembly.listed()
+        self.checkpoints.append(
+            Checkpoint(
+                listener,
+                None if sections is None else tuple(sections),
+                None if contexts is None else tuple(contexts),
+                None if tools is None else tuple(tools),
+                dict(assembly.variables),
+            )
+        )
+
+    def note_result(self, assembly: PromptAssembly) -> None:
+        """Note what came out of the waterfall, before anything is enforced."""
+        self._note(None, assembly)
+
+    def setter_of(self, name: str) -> Origin | None:
+        """The origin of a variable's value, if a listener set it."""
+        for before, after in reversed(list(pairwise(self.checkpoints))):
+            if before.variables.get(name) != after.variables.get(name) and after.listener is not None:
+                return replace(after.listener.origin, listener=after.listener.name)
+        return None
+
+    def filled_in(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint with the lists that nobody had asked for, as the draft makes them."""
+        if None not in (checkpoint.sections, checkpoint.contexts, checkpoint.tools):
+            return checkpoint
+        draft = self._draft
+        return replace(
+            checkpoint,
+            sections=tuple(draft.canonical_sections()) if checkpoint.sections is None else checkpoint.sections,
+            contexts=tuple(draft.canonical_contexts()) if checkpoint.contexts is None else checkpoint.contexts,
+            tools=draft.tools() if checkpoint.tools is None else checkpoint.tools,
+        )
+
+    def _seen(self) -> set[int]:
+        """The identities of all sections and contexts that stood in the assembly at some checkpoint."""
+        filled = [self.filled_in(each) for each in self.checkpoints]
+        return {id(entry) for each in filled for entry in (*(each.sections or ()), *(each.contexts or ()))}
+
+    def _failed(self, listener: Listener, why: str) -> ListenerError:
+        """The error of a listener; the first one fails the assembly even if an outer listener catches it."""
+        error = ListenerError(listener.ref, why)
+        if self._fault is None:
+            self._fault = error
+        return error
+
+
+class _Step:
+    """One listener's turn: what its ``call_next`` needs to know."""
+
+    __slots__ = ("_assembly", "_called", "_position", "_waterfall", "over")
+
+    def __init__(self, waterfall: Waterfall, position: int, assembly: PromptAssembly) -> None:
+        self._waterfall, self._position, self._assembly = waterfall, position, assembly
+        self._called = False
+        self.over = False
+
+    def call_next(self) -> Awaitable[PromptAssembly]:
+        """An awaitable of what the inner listeners give back. Counts as a call when it is awaited."""
+        return _Next(self)
+
+    def go(self) -> Generator[Any, Any, PromptAssembly]:
+        waterfall = self._waterfall
+        listener = waterfall._listeners[self._position]  # pyright: ignore[reportPrivateUsage]
+        if self._called or self.over:
+            fault = "called call_next() a second time" if self._called else "called call_next() after it had returned"
+            raise waterfall._failed(listener, f"{fault}; call it at most once, and await it")  # pyright: ignore[reportPrivateUsage]
+        self._called = True
+        waterfall._leave(listener, self._assembly)  # pyright: ignore[reportPrivateUsage]
+        return waterfall._from(self._position + 1, self._assembly).__await__()  # pyright: ignore[reportPrivateUsage]
+
+
+class _Next:
+    """What ``call_next()`` gives: never awaited, it does nothing and warns of nothing."""
+
+    __slots__ = ("_step",)
+
+    def __init__(self, step: _Step) -> None:
+        self._step = step
+
+    def __await__(self) -> Generator[Any, Any, PromptAssembly]:
+        return self._step.go()
+
+
+def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all_seen: Callable[[], set[int]]) -> None:
+    """Give what a listener put into the assembly its origin.
+
+    Raises:
+        TypeError: something in a list is no entry of its kind, or a variable's value is no string.
+    """
+    origin = replace(listener.origin, listener=listener.name)
+    sections, contexts, tools = assembly.listed()
+    texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
+    for kind, entries, known in texts:
+        start, stop = (0, 0) if entries is None else changed_stretch(known or (), entries)
+        seen = all_seen() if start < stop else ()
+        for at in range(start, stop):
+            entry: object = cast("list[object]", entries)[at]
+            if not isinstance(entry, kind):
+                what = f"put {described(entry)} among the {kind.KIND}s"
+                raise TypeError(f"{what}; make it an {kind.__name__}(name, text)")
+            if id(entry) not in seen:
+                cast("list[object]", entries)[at] = replace(entry, origin=origin)
+    start, stop = (0, 0) if tools is None else changed_stretch(before.tools or (), tools)
+    for tool in cast("list[object]", tools)[start:stop] if tools is not None else ():
+        if not isinstance(tool, ToolSchema):
+            raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
+    if assembly.variables != before.variables:
+        for name, value in assembly.variables.items():
+            if value is not None and not isinstance(cast("object", value), str):
+                raise TypeError(f"gave the variable {name} {described(value)}; give a string or None")
+
+
+def listener_name(call: Callable[..., object]) -> str:
+    """How a listener is called in errors and traces."""
+    name: str = getattr(call, "__qualname__", type(call).__qualname__)
+    return name.replace("<locals>.", "")
