@@ -87,6 +87,11 @@ class EntryRef:
         return f'{self.kind} "{shown(self.name)}" of {shown(self.owner)}{place}{source}'
 
 
+def with_article(noun: str) -> str:
+    """The noun with its indefinite article."""
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
 def shown(name: str) -> str:
     """A name as messages show it: a long one is cut, so that a message stays readable."""
     return name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…"
@@ -187,15 +192,15 @@ class RegistrationError(ForewordError):
 
 
 class EmptyNameError(RegistrationError, ValueError):
-    """A name that is not a string, or an empty one."""
+    """A name that is not a string, an empty one, or one with half of a surrogate pair."""
 
     kind = "empty_name"
 
     def __init__(self, entry_kind: str, owner: str, given: str) -> None:
         self.entry_kind, self.owner, self.given = entry_kind, owner, given
         super().__init__(
-            f"a {entry_kind} of {shown(owner)} needs a non-empty string as its name, got {given}; "
-            f'name it "owner:name", as in "tool:bash"',
+            f"the name of {with_article(entry_kind)} of {owner} must be a non-empty string that UTF-8 can spell, "
+            f'not {given}; by custom it is "owner:name", as in "tool:bash"',
             entry_kind,
             owner,
             given,
@@ -229,12 +234,13 @@ class ProtectedSectionShadowError(RegistrationError, ValueError):
 
     kind = "protected_section_shadow"
 
-    def __init__(self, entry: EntryRef) -> None:
-        self.entry = entry
+    def __init__(self, entry: EntryRef, protection: EntryRef) -> None:
+        self.entry, self.protection = entry, protection
         super().__init__(
-            f"{entry} cannot be shadowed: its name is globally protected; use another name, "
-            f"or register it before and without the protection",
+            f"{entry} would shadow a name that {protection} reserves for every scope; choose another name, "
+            f"or have the name protected in the scopes that need it instead",
             entry,
+            protection,
         )
 
 
@@ -256,8 +262,8 @@ class InvalidVariableNameError(RegistrationError, ValueError):
     def __init__(self, given: str, owner: str) -> None:
         self.given, self.owner = given, owner
         super().__init__(
-            f"invalid prompt variable name {shown(given)} of {shown(owner)}: it must be a lower-case letter, "
-            f"then lower-case letters, digits or underscores ([a-z][a-z0-9_]*)",
+            f'invalid prompt variable name "{shown(given)}" of {owner}: it must start with a lower-case letter and go '
+            f"on with lower-case letters, digits or underscores ([a-z][a-z0-9_]*)",
             given,
             owner,
         )
@@ -268,9 +274,9 @@ class InvalidToolSchemaError(RegistrationError, ValueError):
 
     kind = "invalid_tool_schema"
 
-    def __init__(self, tool: str, why: str) -> None:
+    def __init__(self, tool: str | None, why: str) -> None:
         self.tool, self.why = tool, why
-        super().__init__(f"tool schema {shown(tool)}: {why}", tool, why)
+        super().__init__(why if tool is None else f'the schema of tool "{shown(tool)}": {why}', tool, why)
 
 
 class ReservedToolNameError(RegistrationError, ValueError):
@@ -281,8 +287,8 @@ class ReservedToolNameError(RegistrationError, ValueError):
     def __init__(self, tool: str, owner: str) -> None:
         self.tool, self.owner = tool, owner
         super().__init__(
-            f'{shown(owner)} provides a tool with the reserved tool name "{tool}", which marks the unlisted tools in '
-            f"tool_order; rename the tool",
+            f'{owner} provides a tool with the reserved tool name "{tool}"; it marks the unlisted tools in tool_order, '
+            f"so rename the tool",
             tool,
             owner,
         )
@@ -296,7 +302,7 @@ class EmptyProtectionError(RegistrationError, ValueError):
     def __init__(self, owner: str) -> None:
         self.owner = owner
         super().__init__(
-            f"a protection of {shown(owner)} needs at least one section or tool name: protect(sections=[…], tools=[…])",
+            f"a protection of {owner} needs at least one section or tool name: protect(sections=[…], tools=[…])",
             owner,
         )
 
@@ -309,7 +315,7 @@ class ProtectionConflictError(RegistrationError, ValueError):
     def __init__(self, name: str, owner: str, holders: Sequence[EntryRef]) -> None:
         self.name, self.owner, self.holders = name, owner, tuple(holders)
         super().__init__(
-            f'{shown(owner)} cannot globally protect section "{shown(name)}": it is shadowed by '
+            f'{owner} cannot globally protect section "{shown(name)}": a scope already has one of that name, '
             f"{', '.join(str(each) for each in self.holders)}; remove that first, or protect it in that scope",
             name,
             owner,
@@ -324,7 +330,12 @@ class UnreadableTextError(RegistrationError, ValueError):
 
     def __init__(self, entry: EntryRef, path: str, why: str) -> None:
         self.entry, self.path, self.why = entry, path, why
-        super().__init__(f"the text of {entry} cannot be read from {path}: {why}", entry, path, why)
+        super().__init__(
+            f"the text of {entry} cannot be read from {path}: {why}; a relative path starts at the current folder",
+            entry,
+            path,
+            why,
+        )
 
 
 class NotAStringError(RegistrationError, TypeError):
@@ -343,14 +354,16 @@ class PromptTooLargeError(RegistrationError, ValueError):
 
     kind = "prompt_too_large"
 
-    def __init__(self, what: str, size: int, limit: int) -> None:
-        self.what, self.size, self.limit = what, size, limit
+    def __init__(self, what: str, size: int, limit: int, largest: str = "") -> None:
+        self.what, self.size, self.limit, self.largest = what, size, limit, largest
+        most = f", the largest part being {largest}" if largest else ""
         super().__init__(
-            f"{what} has {size:,} bytes in UTF-8, more than the limit of {limit:,}; "
+            f"{what} has {size:,} bytes in UTF-8, more than the limit of {limit:,}{most}; "
             f"shorten it or raise the limit in SystemPromptConfig(limits=PromptLimits(…))",
             what,
             size,
             limit,
+            largest,
         )
 
 
@@ -421,6 +434,7 @@ class ProviderFailure:
     kind: str  # "provider_failed", "timeout", or the kind of our own error that refused its answer
     error: str  # the type of what it raised
     message: str
+    may_skip: bool = True  # whether ``on_error`` could excuse it; not for protected and complete sections
 
     def __str__(self) -> str:
         return (
@@ -441,11 +455,10 @@ class ProviderFailedError(AssemblyError, RuntimeError):
     def __init__(self, failures: Sequence[ProviderFailure]) -> None:
         self.failures = tuple(failures)
         told = "".join(f"\n  {failure}" for failure in self.failures)
-        super().__init__(
-            f"{_count(self.failures, 'provider')} of the prompt failed:{told}\n"
-            f'mend {"it" if len(self.failures) == 1 else "them"}, or register with on_error="skip" or Placeholder(…)',
-            self.failures,
-        )
+        it = "it" if len(self.failures) == 1 else "them"
+        skip = f', or let the prompt do without {it}: on_error="skip"' if any(e.may_skip for e in self.failures) else ""
+        what = _count(self.failures, "provider")
+        super().__init__(f"{what} of the prompt failed:{told}\nmend {it}{skip}", self.failures)
 
 
 class ProviderTimeoutError(AssemblyError, TimeoutError):
@@ -510,7 +523,10 @@ class AssemblyCancelledError(AssemblyError, RuntimeError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"the assembly was cancelled ({reason}); nothing was rendered", reason)
+        super().__init__(
+            f"the assembly was cancelled ({reason}) and nothing was rendered; give the next context a new CancelToken",
+            reason,
+        )
 
 
 class UnknownEntryError(AssemblyError, LookupError):

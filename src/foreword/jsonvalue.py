@@ -27,7 +27,7 @@ MAX_INTEGER = 2**53 - 1  # the largest int that every JSON reader keeps exactly 
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
-    raise TypeError(f"a frozen JSON value cannot be changed in place; change a copy: thaw({type(self).__name__}(…))")
+    raise TypeError("a frozen JSON value cannot be changed in place; change a copy: foreword.thaw(value)")
 
 
 class FrozenDict(dict[str, Any]):

@@ -6,11 +6,11 @@ two agents of one name are two scopes. The parent is kept on the key, so that no
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
-from foreword.errors import ScopeAlreadyBoundError, ScopeCycleError
+from foreword.errors import ScopeAlreadyBoundError, ScopeCycleError, with_article
 
-__all__ = ["GLOBAL", "ParentBinding", "ScopeKey", "bind_parent"]
+__all__ = ["GLOBAL", "HasKey", "ParentBinding", "ScopeKey", "as_key", "bind_parent"]
 
 
 class ScopeKey:
@@ -50,6 +50,27 @@ GLOBAL: Final = ScopeKey("global")
 """The layer that every scope sees. As a context's ``scope`` it asks for the prompt of no scope in particular."""
 
 
+class HasKey(Protocol):
+    """What stands for its scope: a view of a `SystemPrompt`."""
+
+    @property
+    def key(self) -> ScopeKey:
+        """The scope's key."""
+        ...
+
+
+def as_key(scope: ScopeKey | HasKey) -> ScopeKey:
+    """The key of a scope that is given as a key or a view.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    key: object = scope if isinstance(scope, ScopeKey) else getattr(scope, "key", None)
+    if not isinstance(key, ScopeKey):
+        raise TypeError(f"a scope is a ScopeKey or a view of a SystemPrompt, not {with_article(type(scope).__name__)}")
+    return key
+
+
 class ParentBinding:
     """The right to move a key: whoever bound it holds this, and nobody else can."""
 
@@ -63,7 +84,7 @@ class ParentBinding:
         """Where the key stands now; None directly under the global layer."""
         return self.key.parent
 
-    def rebind(self, parent: ScopeKey | None) -> None:
+    def rebind(self, parent: ScopeKey | HasKey | None) -> None:
         """Move the key below another parent; counts from the next assembly.
 
         Raises:
@@ -75,12 +96,12 @@ class ParentBinding:
         return f"<ParentBinding of {self.key.name} to {'global' if self.parent is None else self.parent.name}>"
 
 
-def bind_parent(key: ScopeKey, parent: ScopeKey | None) -> ParentBinding:
+def bind_parent(key: ScopeKey, parent: ScopeKey | HasKey | None) -> ParentBinding:
     """Put a key below a parent, once.
 
     Args:
         key: the key to bind; `GLOBAL` has no parent.
-        parent: the enclosing scope; None or `GLOBAL` for directly under the global layer.
+        parent: the enclosing scope, a key or a view; None or `GLOBAL` for directly under the global layer.
 
     Returns:
         The only thing that can move the key again.
@@ -90,7 +111,7 @@ def bind_parent(key: ScopeKey, parent: ScopeKey | None) -> ParentBinding:
         ScopeCycleError: the parent is the key itself or stands below it.
     """
     if key is GLOBAL:
-        raise ScopeCycleError(key.name, "another scope" if parent is None else parent.name)
+        raise ScopeCycleError(key.name, "another scope" if parent is None else as_key(parent).name)
     if key.bound:
         raise ScopeAlreadyBoundError(key.name, None if key.parent is None else key.parent.name)
     _move(key, parent)
@@ -98,7 +119,8 @@ def bind_parent(key: ScopeKey, parent: ScopeKey | None) -> ParentBinding:
     return ParentBinding(key)
 
 
-def _move(key: ScopeKey, parent: ScopeKey | None) -> None:
-    if parent is not None and key in parent.chain():
-        raise ScopeCycleError(key.name, parent.name)
-    key._parent = None if parent is GLOBAL else parent  # pyright: ignore[reportPrivateUsage]
+def _move(key: ScopeKey, parent: ScopeKey | HasKey | None) -> None:
+    above = None if parent is None else as_key(parent)
+    if above is not None and key in above.chain():
+        raise ScopeCycleError(key.name, above.name)
+    key._parent = None if above is GLOBAL else above  # pyright: ignore[reportPrivateUsage]

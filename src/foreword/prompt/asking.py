@@ -3,22 +3,26 @@
 A provider with a ``timeout`` runs in a task of its own, outside the assembly's task group: a task group waits for its
 tasks, and one that swallows its cancellation would hold up the assembly for good. Past its timeout such a task is
 cancelled; if it has not gone `GRACE` seconds later it is left behind, and listed in ``SystemPrompt.stuck`` until it
-ends. Cancellation and exits are nobody's failure: they stop the siblings and propagate.
+ends. What it says then counts for nothing. Cancellation and exits are nobody's failure: they stop the siblings and
+propagate.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext, suppress
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from foreword.errors import ProviderTimeoutError
+from foreword.prompt.collect import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
 
     from foreword.errors import EntryRef
-    from foreword.prompt.collect import Question
 
 __all__ = ["GRACE", "ask_together", "run_loop", "running_loop"]
 
@@ -42,9 +46,6 @@ async def ask_together(questions: list[Question], stuck: dict[object, EntryRef])
         await _ask(questions[0])
     else:
         await _ask_in_group(questions, stuck)
-    stop = next((question.stop for question in questions if question.stop is not None), None)
-    if stop is not None:
-        raise stop
 
 
 async def _ask(question: Question) -> None:
@@ -60,7 +61,8 @@ async def _ask(question: Question) -> None:
 async def _ask_in_group(questions: list[Question], stuck: dict[object, EntryRef]) -> None:
     import anyio
 
-    cancelled = anyio.get_cancelled_exc_class()
+    cancellation = anyio.get_cancelled_exc_class()
+    stops: list[BaseException] = []  # taken out of the group by hand, so that they stay what they are
 
     async def ask(question: Question) -> None:
         try:
@@ -68,108 +70,128 @@ async def _ask_in_group(questions: list[Question], stuck: dict[object, EntryRef]
                 await _ask(question)
             else:
                 await _ask_in_time(question, question.entry.timeout, stuck)
-        except cancelled as stop:
-            if not group.cancel_scope.cancel_called:
-                question.stop = stop
+        except BaseException as stop:
+            if not (isinstance(stop, cancellation) and group.cancel_scope.cancel_called):
+                stops.append(stop)
                 group.cancel_scope.cancel()
-            raise
-        except BaseException as stop:  # an exit: taken out of the group by hand, so that it stays what it is
-            question.stop = stop
-        if question.stop is not None:
-            group.cancel_scope.cancel()
+            if isinstance(stop, cancellation):
+                raise
 
-    async with anyio.create_task_group() as group:
-        for question in questions:
-            group.start_soon(ask, question)
+    try:
+        async with anyio.create_task_group() as group:
+            for question in questions:
+                group.start_soon(ask, question)
+    finally:
+        for stop in stops:
+            if not isinstance(stop, cancellation):
+                raise stop  # an exit, also from a provider that was told to go: it outdoes the cancellation
+    if stops:
+        raise stops[0]
 
 
 async def _ask_in_time(question: Question, timeout: float, stuck: dict[object, EntryRef]) -> None:
     import anyio
 
-    done = anyio.Event()
-    abandoned = False
+    attempt = Question(question.entry, question.context)  # the task writes here: what comes too late changes nothing
+    ended = anyio.Event()
 
-    async def run() -> None:
-        start = perf_counter()
-        try:
-            question.answer = await question.entry.provider.ask(question.context)
-        except Exception as error:  # see `_ask`
-            question.error = error
-        except BaseException as stop:
-            if not cancelled_by_us and not abandoned:
-                question.stop = stop
-            if abandoned and not isinstance(stop, anyio.get_cancelled_exc_class()):
-                raise  # nobody waits for it any more, and an exit must not be lost
-        finally:
-            question.seconds = perf_counter() - start
-            stuck.pop(question, None)
-            done.set()
+    def end() -> None:
+        stuck.pop(attempt, None)
+        ended.set()
 
-    cancelled_by_us = False
-    cancel = question.task = _spawn(run)
+    start = perf_counter()
+    cancel = attempt.task = _spawn(attempt, lambda: attempt in stuck, end)
+    cancelled_after: float | None = None
     try:
         with anyio.move_on_after(timeout):
-            await done.wait()
+            await ended.wait()
     finally:
-        if not done.is_set():
-            cancelled_by_us = True
+        if not ended.is_set():
+            cancelled_after = perf_counter() - start
             cancel()
-            with anyio.move_on_after(GRACE, shield=True):
-                await done.wait()
-            if not done.is_set():
-                abandoned = True
-                stuck[question] = question.entry.ref
-    _judge(question, timeout, gone=done.is_set(), cancelled=cancelled_by_us)
-
-
-def _judge(question: Question, timeout: float, *, gone: bool, cancelled: bool) -> None:
-    """A provider is late by its own time, not by which of two events the loop saw first."""
-    if gone and not cancelled and question.seconds <= timeout:
-        return
-    if not gone:
-        how = f"it did not go within {GRACE * 1000:g} ms of being cancelled and was left running"
-    elif cancelled:
-        how = "it was cancelled"
+            try:
+                with anyio.move_on_after(GRACE, shield=True):
+                    await ended.wait()
+            finally:
+                if not ended.is_set():
+                    stuck[attempt] = question.entry.ref
+        stop = attempt.stop
+        if stop is not None and (cancelled_after is None or not isinstance(stop, anyio.get_cancelled_exc_class())):
+            raise stop
+    question.seconds = attempt.seconds if ended.is_set() else perf_counter() - start
+    too_late = _why_too_late(attempt, timeout, cancelled_after, gone=ended.is_set())
+    if too_late is None:
+        question.answer, question.error = attempt.answer, attempt.error
     else:
-        how = f"it came back after {question.seconds:.3g} s; something blocked the event loop"
-    question.answer = None
-    question.error = ProviderTimeoutError(timeout, how)
+        question.error = ProviderTimeoutError(timeout, too_late)
 
 
-def _spawn(run: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], object]:
-    """Start a task that belongs to nobody; gives back the function that cancels it once."""
-    library = running_loop()
-    if library == "trio":
+def _why_too_late(attempt: Question, timeout: float, cancelled_after: float | None, *, gone: bool) -> str | None:
+    """Why a provider is late; None if it is not. Its own time says so, not which of two events the loop saw first."""
+    if not gone:
+        return f"it did not go within {GRACE * 1000:g} ms of being cancelled and was left running"
+    if cancelled_after is None:
+        seconds, how = attempt.seconds, "came back"
+        if seconds <= timeout:
+            return None
+    else:
+        seconds, how = cancelled_after, "was cancelled"
+        if seconds <= timeout + GRACE:
+            return "it was cancelled"
+    return f"it {how} after {seconds:.3g} s; something blocked the event loop"
+
+
+async def _attempt(question: Question, scope: AbstractContextManager[object], abandoned: Callable[[], bool]) -> None:
+    try:
+        with scope:
+            await _ask(question)
+    except Exception as error:  # what a provider's own task group left of a cancellation
+        question.error = error
+    except BaseException as stop:
+        question.stop = stop
+        if abandoned():
+            raise  # nobody waits for it any more, and an exit must not be lost: it goes to the event loop
+
+
+def _spawn(question: Question, abandoned: Callable[[], bool], end: Callable[[], None]) -> Callable[[], object]:
+    """Ask in a task that belongs to nobody; gives back the function that cancels it once."""
+    if running_loop() == "trio":
         from contextvars import copy_context
 
         import trio
 
         scope = trio.CancelScope()
 
-        async def scoped() -> None:
-            with scope:
-                await run()
+        async def task_of_trio() -> None:
+            try:
+                await _attempt(question, scope, abandoned)
+            finally:
+                end()
 
-        trio.lowlevel.spawn_system_task(scoped, context=copy_context())
+        trio.lowlevel.spawn_system_task(task_of_trio, context=copy_context())
         return scope.cancel
     import asyncio
 
-    task = asyncio.get_running_loop().create_task(run())
+    task = asyncio.get_running_loop().create_task(_attempt(question, nullcontext(), abandoned))
+    task.add_done_callback(lambda _: end())  # also runs when the task was cancelled before its first step
     return task.cancel
 
 
 def running_loop() -> str | None:
-    """The async library whose loop runs in this thread, if one does. Imports nothing."""
-    trio: Any = sys.modules.get("trio")
-    if trio is not None and trio.lowlevel.in_trio_run():
+    """The async library whose loop runs in this thread, if one does. Imports nothing.
+
+    A library that another thread is just importing lacks the function asked for here, and runs no loop in this one.
+    """
+    in_trio_run: Any = getattr(sys.modules.get("trio.lowlevel"), "in_trio_run", None)
+    if in_trio_run is not None and in_trio_run():
         return "trio"
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:
+    get_running_loop: Any = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
+    if get_running_loop is not None and get_running_loop() is not None:
         return "asyncio"
     return None
 
 
-def run_loop(main: Callable[[], Awaitable[T]], *, may_hang: bool) -> T:
+def run_loop(main: Callable[[], Coroutine[Any, Any, T]], *, may_hang: bool) -> T:
     """Run async code from plain code, in a new event loop.
 
     Args:
@@ -177,42 +199,63 @@ def run_loop(main: Callable[[], Awaitable[T]], *, may_hang: bool) -> T:
         may_hang: whether something in it may be left running; the loop then lives in a daemon thread, so that neither
             the caller nor the end of the process waits for it.
     """
-    import anyio
-
-    if not may_hang:
-        return anyio.run(main)
-    return _run_in_daemon(main)
+    return _InDaemon(main).result() if may_hang else _run(main)
 
 
-def _run_in_daemon(main: Callable[[], Awaitable[T]]) -> T:
+def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     import asyncio
-    from contextvars import copy_context
-    from threading import Event, Thread
 
-    done = Event()
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:  # a factory: the thread's own loop stays set
+        return runner.run(main())
 
-    async def watched() -> None:
-        running.append((asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())))
+
+class _InDaemon(Generic[T]):
+    """Async code in the loop of a daemon thread, and the thread that waits for its outcome but never for its end."""
+
+    def __init__(self, main: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        from concurrent.futures import Future
+
+        self._main = main
+        self._outcome: Future[T] = Future()
+        self._cancel: Callable[[], object] = self._outcome.cancel  # as long as the loop does not run
+        self._left_running = False
+
+    def result(self) -> T:
+        from contextvars import copy_context
+        from threading import Thread
+
+        thread = Thread(target=copy_context().run, args=(self._thread,), name="foreword assembly", daemon=True)
         try:
-            outcome.append(await main())
-        except BaseException as error:  # handed to the thread that waits; KeyboardInterrupt among them
-            failure.append(error)
+            thread.start()
+            return self._outcome.result()
+        except BaseException:
+            if not self._outcome.done():  # Ctrl-C while waiting: the assembly goes, the interrupt stays
+                with suppress(RuntimeError):  # the loop has just been closed
+                    self._cancel()
+            raise
         finally:
-            done.set()  # before the loop is torn down, which waits for what was left running
+            if not self._left_running and thread.is_alive():
+                thread.join(GRACE)  # an orderly end takes a moment, and leaves no thread behind
 
-    def thread() -> None:
-        asyncio.run(watched())
+    def _thread(self) -> None:
+        try:
+            _run(self._watched)
+        except BaseException as error:
+            if self._outcome.done():
+                raise
+            self._outcome.set_exception(error)  # no loop could be made
 
-    Thread(target=copy_context().run, args=(thread,), name="foreword assembly", daemon=True).start()
-    try:
-        done.wait()
-    except BaseException:  # Ctrl-C while waiting: the assembly goes, the interrupt stays
-        for loop, task in running:
-            loop.call_soon_threadsafe(task.cancel)
-        raise
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    async def _watched(self) -> None:
+        """Hand over the outcome before the loop is torn down, which waits for what was left running."""
+        import asyncio
+
+        loop, task = asyncio.get_running_loop(), cast("asyncio.Task[None]", asyncio.current_task())
+        self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        if not self._outcome.set_running_or_notify_cancel():
+            return
+        try:
+            hand_over = partial(self._outcome.set_result, await self._main())
+        except BaseException as error:  # for the thread that waits; KeyboardInterrupt among them
+            hand_over = partial(self._outcome.set_exception, error)
+        self._left_running = len(asyncio.all_tasks()) > 1
+        hand_over()

@@ -63,7 +63,7 @@ class AssembledText:
 
     def render(self, values: dict[str, str | None]) -> str:
         """The text with its references resolved; raises `RenderError` with the place of the first fault."""
-        return self.template.render(values, self.ref)
+        return self.template.render(values, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,10 @@ class PromptAssembly:
     def listed(self) -> tuple[Entries[Any] | None, Entries[Any] | None, Entries[Any] | None]:
         """The three lists as far as they were made: None means untouched, as drafted."""
         return self._sections, self._contexts, self._tools
+
+    def make_lists(self) -> None:
+        """Make the lists that nobody has asked for yet."""
+        self.sections, self.contexts, self.tools = self.sections, self.contexts, self.tools
 
     def _drafted(self) -> Draft:
         assert self.draft is not None  # noqa: S101 - only `of` leaves lists unmade, and it sets the draft

@@ -39,7 +39,7 @@ from foreword.prompt.contributions import (
 )
 from foreword.prompt.origin import Source
 from foreword.prompt.template import is_variable_name
-from foreword.prompt.text import described, plain_string, read_text, within
+from foreword.prompt.text import described, plain_string, read_text, shortened, spellable, within
 
 if TYPE_CHECKING:
     from foreword.errors import EntryRef
@@ -48,15 +48,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_options",
+    "checked_name",
     "checked_order",
     "checked_protection",
     "checked_required",
     "checked_schemas",
-    "checked_text_name",
     "checked_tools",
     "checked_variable_name",
     "with_value",
 ]
+
+_LONGEST_TIMEOUT = 10**7  # about four months; what is longer is a mistake, and event loops do not take just any number
 
 E = TypeVar("E", bound=Section | Context | Variable)
 
@@ -64,24 +66,24 @@ E = TypeVar("E", bound=Section | Context | Variable)
 # -- names and orders --------------------------------------------------------------------------------------------------
 
 
-def checked_text_name(kind: str, name: object, owner: str) -> str:
-    """The name of a section or context: a non-empty string."""
-    if not isinstance(name, str) or not name:
-        raise EmptyNameError(kind, owner, repr(name))
+def checked_name(kind: str, name: object, owner: object) -> str:
+    """The name of anything but a variable: a non-empty string."""
+    if not isinstance(name, str) or not name or not spellable(name):
+        raise EmptyNameError(kind, str(owner), shortened(name))
     return "".join((name,))
 
 
-def checked_variable_name(name: object, owner: str) -> str:
+def checked_variable_name(name: object, origin: Origin) -> str:
     """The name of a variable: what a reference can spell."""
     if not isinstance(name, str) or not is_variable_name(name):
-        raise InvalidVariableNameError(name if isinstance(name, str) else repr(name), owner)
+        raise InvalidVariableNameError(name if isinstance(name, str) else shortened(name), str(origin))
     return "".join((name,))
 
 
 def checked_order(order: object, kind: str, name: str, origin: Origin) -> float:
     """An order: a finite number, and no bool, which Python would take for one."""
     if isinstance(order, bool) or not isinstance(order, (int, float)) or not _is_finite(order):
-        raise NonFiniteOrderError(origin.ref(kind, name), repr(order))
+        raise NonFiniteOrderError(origin.ref(kind, name), shortened(order))
     return order
 
 
@@ -111,6 +113,13 @@ def checked_required(tools: object, ref: EntryRef, *, complete: bool) -> tuple[s
     return tuple(sorted(names) if isinstance(tools, (set, frozenset)) else names)
 
 
+def check_signature(provider: Provider[Any], ref: EntryRef) -> None:
+    """Refuse a function that could not be called: a provider takes the context or nothing."""
+    if provider.required > 1:
+        why = f"a provider takes the context or nothing, and this one requires {provider.required} arguments"
+        raise InvalidOptionError(ref, "provider", why)
+
+
 def check_options(entry: Entry) -> None:
     """Options that do not fit the entry's value; a setting that could never take effect is a mistake, so it is told."""
     ref = entry.ref
@@ -124,8 +133,9 @@ def check_options(entry: Entry) -> None:
     timeout = cast("object", entry.timeout)
     if timeout is None:
         return
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
-        raise InvalidOptionError(ref, "timeout", f"must be a positive, finite number of seconds, not {timeout!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _LONGEST_TIMEOUT:
+        why = f"must be a positive number of seconds, at most {_LONGEST_TIMEOUT:,}, not {shortened(timeout)}"
+        raise InvalidOptionError(ref, "timeout", why)
     if static:
         raise InvalidOptionError(ref, "timeout", "a static value cannot time out; drop it")
     if not entry.provider.is_async:
@@ -175,6 +185,7 @@ def with_value(entry: E, value: object, limits: PromptLimits) -> E:
     else:
         takes = "a string, a Path or a provider function" if noun == "text" else "a string, None or a provider function"
         raise NotAStringError(f"the {noun} of {entry}", described(value), f"give {takes}")
+    check_signature(provider, entry.ref)
     made = replace(entry, provider=provider, origin=origin)
     if made.when is not None or made.on_error != "fail" or made.timeout is not None:
         check_options(made)
@@ -188,14 +199,14 @@ def with_value(entry: E, value: object, limits: PromptLimits) -> E:
 
 def checked_protection(origin: Origin, sections: object, tools: object) -> Protection:
     """A protection of at least one name; the names are taken as they are at the call."""
-    held = Protection(origin, _names(sections, "sections", origin.owner), _names(tools, "tools", origin.owner))
+    held = Protection(origin, _names(sections, "sections", origin), _names(tools, "tools", origin))
     if not held.sections and not held.tools:
-        raise EmptyProtectionError(origin.owner)
+        raise EmptyProtectionError(str(origin))
     return held
 
 
-def _names(names: object, what: str, owner: str) -> tuple[str, ...]:
-    of_what = f"{what}= of a protection of {owner}"
+def _names(names: object, what: str, origin: Origin) -> tuple[str, ...]:
+    of_what = f"{what}= of a protection of {origin}"
     if isinstance(names, str) or not isinstance(names, Iterable):
         way_out = f"give a list of names: {what}=[{names!r}]" if isinstance(names, str) else "give a list of names"
         raise NotAStringError(of_what, f"not a list but {described(names)}", way_out)
@@ -210,6 +221,7 @@ def checked_tools(value: object, bare: ToolSource) -> ToolSource:
     """A tool provider with its value; static schemas are checked here, those of a function at each assembly."""
     if callable(value):
         made = replace(bare, provider=Provider(None, value))
+        check_signature(made.provider, bare.ref)
     else:
         given = value if isinstance(value, ToolProviderResult) else _as_result(value)
         schemas, known = checked_schemas(given, bare, answering=False)
@@ -236,7 +248,7 @@ def checked_schemas(
     """
     given = cast("object", result.schemas)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidToolSchemaError("(none)", f"{source} gives {described(given)}, not a list of ToolSchema")
+        raise InvalidToolSchemaError(None, f"{source} gives {described(given)}, not a list of ToolSchema")
     schemas: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     last = source.memory.schemas
     if answering and last is not None and len(schemas) == len(last) and all(map(is_, schemas, last)):
@@ -247,25 +259,31 @@ def checked_schemas(
 
 
 def _check_schema(schema: object, source: ToolSource, *, answering: bool) -> None:
-    owner = source.origin.owner
     if not isinstance(schema, ToolSchema):
-        raise InvalidToolSchemaError("(none)", f"{source} gives {described(schema)}; make it a ToolSchema(…)")
+        raise InvalidToolSchemaError(None, f"{source} gives {described(schema)} for a tool; make it a ToolSchema(…)")
     name = cast("object", schema.name)
-    if not isinstance(name, str) or not name:
-        raise InvalidToolSchemaError(repr(name), f"of {owner} needs a non-empty string as its name")
-    if not isinstance(cast("object", schema.description), str):
-        raise InvalidToolSchemaError(name, f"of {owner} needs a string as its description")
+    if not isinstance(name, str) or not name or not spellable(name):
+        why = (
+            f"{source} gives a tool whose name is {shortened(name)}; it must be a non-empty string that UTF-8 can spell"
+        )
+        raise InvalidToolSchemaError(None, why)
+    description = cast("object", schema.description)
+    if not isinstance(description, str) or not spellable(description):
+        what = described(description) if not isinstance(description, str) else "text with a lone surrogate"
+        raise InvalidToolSchemaError(name, f"{source} gives {what} as its description; give a string")
     if name == TOOL_ORDER_REST and not answering:
-        raise ReservedToolNameError(name, owner)
+        raise ReservedToolNameError(name, str(source.origin))
 
 
 def _known(result: ToolProviderResult, schemas: tuple[ToolSchema, ...], source: ToolSource) -> frozenset[str]:
     if result.known_names is None:
         return frozenset(schema.name for schema in schemas)
-    if isinstance(result.known_names, str):
-        raise NotAStringError(f"known_names of {source}", "not a list but one string", "give a list of names")
-    names: frozenset[object] = frozenset(result.known_names)
+    given = cast("object", result.known_names)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        what = "one string" if isinstance(given, str) else described(given)
+        raise NotAStringError(f"known_names of {source}", f"not a list but {what}", "give a list of names")
+    names = list(cast("Iterable[object]", given))
     for name in names:
         if not isinstance(name, str):
             raise NotAStringError(f"a name in known_names of {source}", described(name))
-    return cast("frozenset[str]", names)
+    return frozenset(cast("list[str]", names))

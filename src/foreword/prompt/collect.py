@@ -102,7 +102,7 @@ class Collector:
                 continue
             try:
                 self.draft.accept(question.entry, question.answer)
-            except ForewordError as error:
+            except Exception as error:  # looking at an answer may run somebody else's code, too
                 self._failures[question.entry] = error
         if self._failures:
             self._deal_with_failures()
@@ -139,7 +139,8 @@ class Collector:
             return
         errors = [error for _, error in fatal]
         cause = errors[0] if len(errors) == 1 else ExceptionGroup("several providers of the prompt failed", errors)
-        raise ProviderFailedError([_failure(entry, error) for entry, error in fatal]) from cause
+        failures = [_failure(entry, error, may_skip=not self._must_not_fail(entry)) for entry, error in fatal]
+        raise ProviderFailedError(failures) from cause
 
     def _excuse(self, entry: Entry, error: Exception) -> bool:
         """Do what the entry's ``on_error`` says; False if it says to fail."""
@@ -166,6 +167,6 @@ def stop_if_cancelled(context: AssembleContext) -> None:
         raise AssemblyCancelledError(context.signal.reason)
 
 
-def _failure(entry: Entry, error: Exception) -> ProviderFailure:
+def _failure(entry: Entry, error: Exception, *, may_skip: bool) -> ProviderFailure:
     kind = error.kind if isinstance(error, ForewordError) else "provider_failed"
-    return ProviderFailure(entry.ref, kind, type(error).__name__, str(error))
+    return ProviderFailure(entry.ref, kind, type(error).__name__, str(error), may_skip)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
 from foreword.errors import ConfigFault, InvalidConfigError, did_you_mean
 from foreword.prompt.contributions import TOOL_ORDER_REST
+from foreword.prompt.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,7 +149,7 @@ def _check(given: dict[str, object]) -> list[ConfigFault]:
                 ConfigFault("invalid_config", name, f"is no field; {did_you_mean(name, _DEFAULTS, 'fields')}")
             )
         elif not _CHECKS[name][0](value):
-            faults.append(ConfigFault("invalid_config", name, f"must be {_CHECKS[name][1]}, not {value!r}"))
+            faults.append(ConfigFault("invalid_config", name, f"must be {_CHECKS[name][1]}, not {shortened(value)}"))
         elif name == "tool_order" and value is not None:
             faults += _check_tool_order(cast("Sequence[str]", value))
     if given.get("include_harness_identity") is False and given.get("identity"):
@@ -176,7 +177,10 @@ def _is_names(value: object) -> bool:
 
 
 def _is_limits(value: object) -> bool:
-    return isinstance(value, PromptLimits) and min(value.text, value.value, value.rendered) > 0
+    if not isinstance(value, PromptLimits):
+        return False
+    numbers = cast("tuple[object, ...]", (value.text, value.value, value.rendered))
+    return all(isinstance(number, int) and not isinstance(number, bool) and number > 0 for number in numbers)
 
 
 _CHECKS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
@@ -186,5 +190,5 @@ _CHECKS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "persona": (lambda value: isinstance(value, (str, Path)), "a string or a Path"),
     "tool_order": (_is_names, "a list of tool names, or None"),
     "section_ties": (lambda value: value in ("registration", "name"), '"registration" or "name"'),
-    "limits": (_is_limits, "a PromptLimits with positive numbers"),
+    "limits": (_is_limits, "a PromptLimits of positive whole numbers"),
 }

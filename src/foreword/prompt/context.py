@@ -7,15 +7,17 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from foreword.errors import MissingContextValueError
-from foreword.kernel.scope import ScopeKey
+from foreword.errors import MissingContextValueError, with_article
+from foreword.kernel.scope import ScopeKey, as_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["AssembleContext", "CancelToken", "ContextKey", "HasKey", "ModelRef"]
+    from foreword.kernel.scope import HasKey
+
+__all__ = ["AssembleContext", "CancelToken", "ContextKey", "ModelRef"]
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -79,15 +81,6 @@ class CancelToken:
             self.reason = reason
 
 
-class HasKey(Protocol):
-    """A view of a `SystemPrompt`: it stands for its scope."""
-
-    @property
-    def key(self) -> ScopeKey:
-        """The scope's key."""
-        ...
-
-
 class AssembleContext:
     """What one assembly is for. Immutable; every field may be absent, and providers must tolerate that.
 
@@ -100,7 +93,7 @@ class AssembleContext:
         signal: cancels the assembly.
 
     Raises:
-        TypeError: a value is not of its key's type.
+        TypeError: a value is not of its key's type, or an argument is not what it should be.
     """
 
     __slots__ = ("_values", "agent", "model", "scope", "signal")
@@ -121,11 +114,16 @@ class AssembleContext:
     ) -> None:
         held = dict(values or {})
         for key, value in held.items():
+            if not isinstance(cast("object", key), ContextKey):
+                raise TypeError(f'{key!r} is no ContextKey; make one once: KEY = ContextKey("name", str)')
             if not isinstance(value, key.type):
-                raise TypeError(f"the value of {key!r} is a {type(value).__name__}")
+                raise TypeError(f"the value of {key!r} is {with_article(type(value).__name__)}")
+        _check_type("agent", agent, ScopeKey, "a ScopeKey")
+        _check_type("model", model, ModelRef, 'a ModelRef("provider", "name")')
+        _check_type("signal", signal, CancelToken, "a CancelToken")
         put = object.__setattr__
         put(self, "_values", held)
-        put(self, "scope", scope if scope is None or isinstance(scope, ScopeKey) else scope.key)
+        put(self, "scope", None if scope is None else as_key(scope))
         put(self, "agent", agent)
         put(self, "model", model)
         put(self, "signal", signal)
@@ -166,3 +164,8 @@ class AssembleContext:
         return f"AssembleContext({', '.join([repr(sorted(key.name for key in self._values)), *told])})"
 
     _values: dict[ContextKey[Any], object]
+
+
+def _check_type(name: str, value: object, wanted: type, make: str) -> None:
+    if value is not None and not isinstance(value, wanted):
+        raise TypeError(f"{name} is {with_article(type(value).__name__)}; give {make}")

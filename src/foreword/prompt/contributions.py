@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
-from foreword.errors import EntryRef, InvalidToolSchemaError, NotJsonError
+from foreword.errors import EntryRef, InvalidToolSchemaError, NotJsonError, with_article
 from foreword.jsonvalue import FrozenDict, freeze
 from foreword.prompt.assembly import AssembledContext, AssembledSection
 
@@ -73,12 +73,14 @@ class ToolSchema:
             return
         if not isinstance(self.parameters, dict):
             raise InvalidToolSchemaError(
-                str(self.name), f"parameters must be a JSON object (a dict), not a {type(self.parameters).__name__}"
+                str(self.name),
+                f"parameters must be a JSON object (a dict), not {with_article(type(self.parameters).__name__)}",
             )
         try:
             detached = freeze(cast("dict[str, Any]", self.parameters))
         except NotJsonError as fault:
-            raise InvalidToolSchemaError(str(self.name), f"parameters{fault.path} {fault.reason}") from fault
+            why = f"parameters{fault.path} {fault.reason}; give what JSON can hold"
+            raise InvalidToolSchemaError(str(self.name), why) from fault
         object.__setattr__(self, "parameters", detached)
 
 
@@ -116,13 +118,14 @@ Tools: TypeAlias = "ToolProviderResult | Iterable[ToolSchema] | ToolsProvider"
 class Provider(Generic[T]):
     """A value, or the function that gives it; which of the two, and whether it is async, is known from the start."""
 
-    __slots__ = ("call", "is_async", "static", "takes_context")
+    __slots__ = ("call", "is_async", "required", "static", "takes_context")
 
     def __init__(self, static: T | None, call: Callable[..., Any] | None = None) -> None:
         self.static = static
         self.call = call
         self.is_async = call is not None and is_async_function(call)
-        self.takes_context = call is not None and takes_context(call)
+        self.required = 0 if call is None else required_positional(call)
+        self.takes_context = self.required > 0
 
     def ask(self, context: AssembleContext) -> Any:
         """Call the function (there must be one); what it gives is not checked yet, and is awaitable if async."""
@@ -236,8 +239,13 @@ class Protection:
     sections: tuple[str, ...]
     tools: tuple[str, ...]
 
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        return self.origin.ref("protection", ", ".join((*self.sections, *self.tools)))
+
     def __str__(self) -> str:
-        return str(self.origin.ref("protection", ", ".join((*self.sections, *self.tools))))
+        return str(self.ref)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,21 +265,16 @@ def is_async_function(call: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
 
 
-def takes_context(call: Callable[..., Any]) -> bool:
-    """Whether its first parameter is positional and required; False if its signature cannot be read."""
+def required_positional(call: Callable[..., Any]) -> int:
+    """How many positional arguments it requires; 0 if its signature cannot be read (builtins may have none)."""
     bound = isinstance(call, MethodType)
     function: object = call.__func__ if isinstance(call, MethodType) else call
     if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
         code = function.__code__  # the common case, many times faster than inspect.signature
-        required = code.co_argcount - len(function.__defaults__ or ())
-        return required > int(bound)
+        return max(0, code.co_argcount - len(function.__defaults__ or ()) - int(bound))
     try:
-        parameters = list(inspect.signature(call).parameters.values())
-    except (TypeError, ValueError):  # builtins without a signature
-        return False
-    first = parameters[0] if parameters else None
-    return (
-        first is not None
-        and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
-        and first.default is first.empty
-    )
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return sum(1 for each in positional if each.default is each.empty)

@@ -51,7 +51,7 @@ def _refuse_reserved(draft: Draft) -> None:
     for source, schemas in draft.tool_answers.items():
         for schema in schemas:
             if schema.name == TOOL_ORDER_REST:
-                raise ReservedToolNameError(schema.name, source.origin.owner)
+                raise ReservedToolNameError(schema.name, str(source.origin))
 
 
 def _in_order(tools: Iterable[ToolSchema], tool_order: tuple[str, ...] | None) -> list[ToolSchema]:

@@ -60,6 +60,15 @@ class Origin:
         """The layer in words: ``global``, or ``scope NAME``."""
         return "global" if self.scope is None else f"scope {self.scope}"
 
+    @property
+    def distribution(self) -> str | None:
+        """Name and version of the installed distribution that it comes from; None for your own project."""
+        return None if self.source is None else self.source.distribution
+
+    def __str__(self) -> str:
+        scope = "" if self.scope is None else f" in scope {self.scope}"
+        return f"{self.owner}{scope}{'' if self.source is None else f' ({self.source})'}"
+
     def ref(self, kind: str, name: str) -> EntryRef:
         """The reference that errors carry."""
         return EntryRef(kind, name, self.owner, self.scope, None if self.source is None else str(self.source))

@@ -70,8 +70,12 @@ class Run:
 
     @staticmethod
     def _enforce(drafted: PromptAssembly, result: PromptAssembly) -> PromptAssembly:
-        draft = result.draft = drafted.draft
+        draft = drafted.draft
         assert draft is not None  # noqa: S101 - `_draft` made it
+        if result is not drafted:  # a listener's own, which it may keep: what is enforced happens to a copy
+            variables, extras = dict(result.variables), dict(result.extras)
+            result = PromptAssembly(result.sections, result.contexts, result.tools, variables, extras)
+            result.draft = draft
         if draft.waterfall is not None:
             draft.waterfall.note_result(result)
         enforce(draft, result)

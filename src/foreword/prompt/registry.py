@@ -6,7 +6,9 @@ Nothing here is cached but the plans, which hang on the layers whose numbers say
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,6 +25,7 @@ from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
 from foreword.prompt.checks import with_value
 from foreword.prompt.contributions import Context, Protection, Section, Suppressor, ToolSource, Variable
+from foreword.prompt.origin import calling_line
 from foreword.prompt.plan import Memo, Plan, compile_plan
 
 if TYPE_CHECKING:
@@ -119,6 +122,11 @@ class Registry:
         plan = layers[-1].plan = compile_plan(layers, base, self._memo, self.config)
         return plan
 
+    def scopes(self) -> tuple[ScopeKey, ...]:
+        """The keys of the scopes that hold something."""
+        with self._lock:
+            return tuple(layer.key for layer in self.layers.scoped())
+
     def next_seq(self) -> int:
         """The next place in the order of registration."""
         return next(self._sequence)
@@ -141,7 +149,8 @@ class Registry:
         if held is not None:
             raise DuplicateEntryError(origin.ref(kind, name), held.ref)
         if kind == Section.KIND and scope is not GLOBAL and self._reserved[name]:
-            raise ProtectedSectionShadowError(origin.ref(kind, name))
+            protectors = [each for each in self.layers.globally.protections if name in each.sections]
+            raise ProtectedSectionShadowError(origin.ref(kind, name), protectors[0].ref)
 
     def add_named(self, owner: Owner, scope: ScopeKey, entry: E) -> EntryRegistration[E]:
         """Register a section, context or variable; raises as `check_free`."""
@@ -200,7 +209,9 @@ class Registry:
             for name in reserved:
                 if self._in_scopes[name]:
                     shadows = [layer.sections.get(name) for layer in self.layers.scoped()]
-                    raise ProtectionConflictError(name, owner.name, [each.ref for each in shadows if each is not None])
+                    raise ProtectionConflictError(
+                        name, str(protection.origin), [each.ref for each in shadows if each is not None]
+                    )
             self._reserved.update(reserved)
             self.layers.of(scope).protections[protection] = None
 
@@ -226,14 +237,14 @@ class Registry:
         self._register(owner, scope, registration, insert, announce=False)
         return registration
 
-    def add_change_listener(self, owner: Owner, label: str, listener: Callable[[], object]) -> Registration:
+    def add_change_listener(self, owner: Owner, ref: EntryRef, listener: Callable[[], object]) -> Registration:
         """Register a listener of changes; itself no change."""
         token = object()
 
         def remove() -> None:
             self._change_listeners.pop(token, None)
 
-        registration = Registration(label, owner, remove)
+        registration = Registration(ref, owner, remove)
         owner.add(registration.close)
         self._change_listeners[token] = listener
         return registration
@@ -332,7 +343,10 @@ class EntryRegistration(Registration, Generic[E]):
         """
         if self.closed:
             raise InactiveContextError(f"the registration of {self._entry}", "register it again")
-        old, new = self._entry, with_value(self._entry, value, self._registry.config.limits)
+        old = self._entry
+        source = calling_line(sys._getframe(1))  # pyright: ignore[reportPrivateUsage] - where the new value stands
+        here = replace(old, origin=replace(old.origin, source=source))
+        new = with_value(here, value, self._registry.config.limits)
         self._entry = new
         try:
             self._registry.exchange(self._scope, old, new)

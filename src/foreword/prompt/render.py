@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.errors import RenderError
+from foreword.errors import PromptTooLargeError, RenderError
 from foreword.prompt.digest import digest_of_texts
 from foreword.prompt.spans import SEPARATOR, Spans, spans_of
 from foreword.prompt.text import within
@@ -86,18 +86,30 @@ class Body:
     Immutable. A plan refers to its last one weakly: it lives as long as somebody keeps a rendering that has it.
     """
 
-    __slots__ = ("__weakref__", "_contexts", "_digest", "_sections", "_spans", "made_from", "snapshot", "text")
+    __slots__ = (
+        "__weakref__",
+        "_contexts",
+        "_digest",
+        "_sections",
+        "_spans",
+        "made_from",
+        "setters",
+        "snapshot",
+        "text",
+    )
 
     def __init__(
         self,
         text: str,
         snapshot: str,
         made_from: tuple[object, ...],
+        setters: dict[str, Origin],
         sections: Callable[[], Sequence[AssembledSection]],
         contexts: Callable[[], Sequence[AssembledContext]],
     ) -> None:
         self.text, self.snapshot = text, snapshot
         self.made_from = made_from  # the values, and all else that the text depends on
+        self.setters = setters  # whose values those are that listeners set
         self._sections, self._contexts = sections, contexts
         self._digest: str | None = None
         self._spans: Spans | None = None
@@ -116,7 +128,7 @@ class Body:
     def spans(self, variable_origin: Callable[[str], Origin]) -> Spans:
         """The spans of the system text."""
         if self._spans is None:
-            self._spans = spans_of(self._sections(), self.values, variable_origin)
+            self._spans = spans_of(self.text, self._sections(), self.values, variable_origin)
         return self._spans
 
     def snapshot_spans(self, variable_origin: Callable[[str], Origin]) -> Spans:
@@ -124,7 +136,7 @@ class Body:
         if not self.snapshot:
             return Spans()
         opener = SNAPSHOT_OPENER + SEPARATOR
-        return spans_of(self._contexts(), self.values, variable_origin, opener=opener)
+        return spans_of(self.snapshot, self._contexts(), self.values, variable_origin, opener=opener)
 
     def entries(self) -> list[AssembledText]:
         """The sections, then the contexts, empty ones too."""
@@ -211,24 +223,35 @@ def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
     values = assembly.variables
     own_sections = None if sections is None else tuple(sections)
     own_contexts = None if contexts is None else tuple(contexts)
-    depends_on = (draft.texts, draft.left_out, draft.unsupported, own_sections, own_contexts)
+    setters = {} if draft.waterfall is None else draft.waterfall.setters()
+    depends_on = (setters, draft.texts, draft.left_out, draft.unsupported, own_sections, own_contexts)
     last = draft.plan.weak_body()
     if last is not None and last.made_from == (values, *depends_on):
         return last
     text = SEPARATOR.join(filter(None, _section_parts(draft, values, own_sections)))
-    within(draft.limits.rendered, text, "the rendered prompt")
     told = draft.contexts() if own_contexts is None else own_contexts
     snapshot = join_context_sections([(each.name, each.render(values)) for each in told])
-    within(draft.limits.rendered, snapshot, "the rendered runtime-context snapshot")
     body = Body(
         text,
         snapshot,
         (dict(values), *depends_on),  # a copy: whoever has the assembly may still change it
+        setters,
         draft.sections if own_sections is None else lambda: own_sections,
         draft.contexts if own_contexts is None else lambda: own_contexts,
     )
+    _hold_to_limit(draft, text, "the rendered prompt", body)
+    _hold_to_limit(draft, snapshot, "the rendered runtime-context snapshot", body)
     draft.plan.weak_body = weakref.ref(body)
     return body
+
+
+def _hold_to_limit(draft: Draft, text: str, what: str, body: Body) -> None:
+    try:
+        within(draft.limits.rendered, text, what)
+    except PromptTooLargeError as error:
+        largest = max(body.entries(), key=lambda each: len(each.render(body.values)))
+        size = len(largest.render(body.values).encode())
+        raise PromptTooLargeError(what, error.size, error.limit, f"{largest.ref} with {size:,}") from None
 
 
 def _section_parts(draft: Draft, values: dict[str, str | None], listed: Sequence[AssembledSection] | None) -> list[str]:
@@ -293,7 +316,8 @@ def _baseline(draft: Draft, values: dict[str, str | None]) -> tuple[Baseline, li
     differing = [name for name, value in values.items() if name not in noted or noted[name] != value]
     differing += noted.keys() - values.keys()
     own = plan.variables.own_names
-    news = {name: values[name] for name in differing if name not in own and name in values}
+    users = baseline.users  # names that no global text refers to are not worth keeping
+    news = {name: values[name] for name in differing if name in users and name not in own and name in values}
     if news:
         baseline = baseline.adopting(news)
         differing = [name for name in differing if name not in news]

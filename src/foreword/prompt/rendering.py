@@ -42,6 +42,7 @@ def render(assembly: PromptAssembly) -> Rendering:
         render_prompt(assembly),
         join_context_sections(render_context_sections(assembly)),
         (dict(assembly.variables), sections, contexts),
+        {},
         lambda: sections,
         lambda: contexts,
     )
@@ -95,6 +96,18 @@ class Rendering:
         """The sections and contexts that rendered to nothing."""
         return tuple(entry.ref for entry in self._body.empty())
 
+    @property
+    def tool_origins(self) -> tuple[Origin | None, ...]:
+        """Who brought each of the `tools`, in their order; None where nobody can say."""
+        draft = self._draft
+        if draft is None:
+            return (None,) * len(self.tools)
+        brought = {id(tool): source.origin for source, tools in draft.tool_answers.items() for tool in tools}
+        waterfall = draft.waterfall
+        return tuple(
+            brought.get(id(tool)) or (None if waterfall is None else waterfall.bringer_of(tool)) for tool in self.tools
+        )
+
     def owner_of(self, text: str) -> tuple[Span, ...]:
         """The spans behind the first place where a stretch of text stands in the system text.
 
@@ -114,10 +127,8 @@ class Rendering:
         draft = self._draft
         if draft is None:
             return ASSEMBLER
-        if draft.waterfall is not None and (listener := draft.waterfall.setter_of(name)) is not None:
-            return listener
         entry = draft.plan.variables.entry(name)
-        return ASSEMBLER if entry is None else entry.origin
+        return self._body.setters.get(name) or (ASSEMBLER if entry is None else entry.origin)
 
     def __repr__(self) -> str:
         return (

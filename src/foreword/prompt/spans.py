@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from foreword.prompt.origin import ASSEMBLER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from foreword.prompt.assembly import AssembledText
     from foreword.prompt.origin import Origin, Source
 
@@ -25,7 +24,7 @@ class Span:
     """A stretch of a text with one origin.
 
     Attributes:
-        start: where it begins, in code points (bytes after `Spans.utf8`).
+        start: where it begins, in code points (bytes in what `Spans.utf8` gives).
         end: where it ends, exclusive.
         kind: ``literal`` (text of a section), ``variable`` (a value), ``separator`` (a blank line of the assembler).
         origin: who put it there: for a variable's value the variable's owner, not the section's.
@@ -53,10 +52,14 @@ class Span:
         return self.origin.listener
 
 
-class Spans(tuple[Span, ...]):
-    """The spans of one text, in order."""
+class Spans(Sequence[Span]):
+    """The spans of one text, in order; with the text, so that positions can be told in bytes, too."""
 
-    __slots__ = ()
+    __slots__ = ("_spans", "text")
+
+    def __init__(self, spans: Iterable[Span] = (), text: str = "") -> None:
+        self._spans = tuple(spans)
+        self.text = text
 
     def at(self, position: int) -> Span:
         """The span that holds a position.
@@ -64,26 +67,46 @@ class Spans(tuple[Span, ...]):
         Raises:
             IndexError: the text has no such position.
         """
-        if not self or not 0 <= position < self[-1].end:
+        if not self._spans or not 0 <= position < self._spans[-1].end:
             raise IndexError(f"position {position} is outside the text")
-        return self[bisect_right(self, position, key=lambda span: span.start) - 1]
+        return self._spans[bisect_right(self._spans, position, key=lambda span: span.start) - 1]
 
     def between(self, start: int, end: int) -> tuple[Span, ...]:
         """The spans that touch a stretch."""
-        return tuple(span for span in self if span.start < end and start < span.end)
+        return tuple(span for span in self._spans if span.start < end and start < span.end)
 
-    def utf8(self, text: str) -> Spans:
-        """The same spans with positions in UTF-8 bytes; `text` is the text that they cover."""
+    def utf8(self) -> tuple[Span, ...]:
+        """The same spans with positions in bytes of the text's UTF-8."""
         made: list[Span] = []
         at = 0
-        for span in self:
-            size = len(text[span.start : span.end].encode())
+        for span in self._spans:
+            size = len(self.text[span.start : span.end].encode())
             made.append(replace(span, start=at, end=at + size))
             at += size
-        return Spans(made)
+        return tuple(made)
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Span, ...]: ...
+    def __getitem__(self, index: int | slice) -> Span | tuple[Span, ...]:
+        return self._spans[index]
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spans) and (self._spans, self.text) == (other._spans, other.text)
+
+    def __hash__(self) -> int:
+        return hash((self._spans, self.text))
+
+    def __repr__(self) -> str:
+        return f"Spans({list(self._spans)!r})"
 
 
 def spans_of(
+    text: str,
     entries: Iterable[AssembledText],
     values: dict[str, str | None],
     variable_origin: Callable[[str], Origin],
@@ -93,6 +116,7 @@ def spans_of(
     """The spans of a text that joins entries, those that render to nothing left out.
 
     Args:
+        text: the text, as rendered.
         entries: the sections or contexts, in order.
         values: what was spliced in.
         variable_origin: whose value a name has.
@@ -115,7 +139,7 @@ def spans_of(
         for span, size in pieces:
             spans.append(replace(span, start=at, end=at + size))
             at += size
-    return Spans(spans)
+    return Spans(spans, text)
 
 
 def _pieces(
@@ -123,8 +147,11 @@ def _pieces(
 ) -> Iterator[tuple[Span, int]]:
     origin = entry.origin or ASSEMBLER
     lines, counted = 0, 0
+    pending: list[tuple[Span, int]] = []  # neighbouring literals (an escape parts them) make one span
     for segment in entry.template.segments:
         if segment.is_reference:
+            yield from _joined(pending)
+            pending = []
             owner = variable_origin(segment.text)
             value = values[segment.text] or ""
             yield Span(0, 0, "variable", owner, entry.name, segment.text, owner.source), len(value)
@@ -132,9 +159,10 @@ def _pieces(
             lines += entry.text.count("\n", counted, segment.start)
             counted = segment.start
             source = None if origin.source is None else origin.source.down(lines)
-            yield Span(0, 0, "literal", origin, entry.name, None, source), len(segment.text)
+            pending.append((Span(0, 0, "literal", origin, entry.name, None, source), len(segment.text)))
+    yield from _joined(pending)
 
 
-def owners(spans: Sequence[Span]) -> tuple[str, ...]:
-    """The owners of some spans, each once, in order."""
-    return tuple(dict.fromkeys(span.owner for span in spans))
+def _joined(literals: list[tuple[Span, int]]) -> Iterator[tuple[Span, int]]:
+    if literals:
+        yield literals[0][0], sum(size for _, size in literals)

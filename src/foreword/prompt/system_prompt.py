@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from foreword.errors import EntryRef, InactiveContextError, RunningLoopError
+from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, RunningLoopError
 from foreword.kernel.effects import Owner, Registration, UndoStack
 from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
 from foreword.prompt.asking import run_loop, running_loop
 from foreword.prompt.checks import (
+    checked_name,
     checked_order,
     checked_protection,
     checked_required,
-    checked_text_name,
     checked_tools,
     checked_variable_name,
     with_value,
@@ -46,6 +46,7 @@ from foreword.prompt.origin import Origin, calling_line
 from foreword.prompt.pipeline import Run
 from foreword.prompt.registry import EntryRegistration, Registry
 from foreword.prompt.rendering import Rendering, render
+from foreword.prompt.text import described
 from foreword.prompt.transform import AssembleListener, Listener, listener_name
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class SystemPrompt:
         if config is not None and fields:
             raise TypeError("give either a SystemPromptConfig or its fields, not both")
         config = SystemPromptConfig(**fields) if config is None else config
+        if not isinstance(cast("object", config), SystemPromptConfig):
+            raise TypeError(f"{described(config)} is no configuration; to give the persona's text, write persona=…")
         self._registry = Registry(config)
         self._owner: Owner = UndoStack(_MAIN)
         self._key = GLOBAL
@@ -136,6 +139,11 @@ class SystemPrompt:
         return self._registry.config
 
     @property
+    def scopes(self) -> tuple[ScopeKey, ...]:
+        """The scopes that hold something, in the order in which they first did."""
+        return self._registry.scopes()
+
+    @property
     def stuck(self) -> tuple[EntryRef, ...]:
         """The providers that did not go when their timeout had passed and they were cancelled; until they end."""
         return tuple(self._registry.stuck.values())
@@ -147,7 +155,7 @@ class SystemPrompt:
             InactiveContextError: this view is closed.
         """
         self._require_active()
-        view = self._view(name, self._key, None)
+        view = self._view(checked_name("owner", name, self._owner.name), self._key, None)
         self._owner.add(view.close)
         return view
 
@@ -168,12 +176,11 @@ class SystemPrompt:
             InactiveContextError: this view is closed.
         """
         self._require_active()
-        above = parent.key if isinstance(parent, SystemPrompt) else parent
         if isinstance(name, ScopeKey):
-            binding = None if above is None else bind_parent(name, above)
+            binding = None if parent is None else bind_parent(name, parent)
             return self._view(name.name, name, binding)
-        key = ScopeKey(name)
-        return self._view(name, key, bind_parent(key, above))
+        key = ScopeKey(checked_name("scope", name, self._owner.name))
+        return self._view(name, key, bind_parent(key, parent))
 
     def close(self) -> None:
         """Undo all that was registered through this view and through the views that `owner` made from it.
@@ -329,7 +336,7 @@ class SystemPrompt:
         def register(given: object) -> EntryRegistration[Any]:
             self._require_active()
             registry, origin = self._registry, self._origin(source)
-            checked = checked_variable_name(name, origin.owner)
+            checked = checked_variable_name(name, origin)
             registry.check_free(self._key, Variable.KIND, checked, origin)
             bare = Variable(checked, origin, registry.next_seq(), Provider(None), when, on_error, timeout, sensitive)
             return registry.add_named(self._owner, self._key, with_value(bare, given, registry.config.limits))
@@ -396,31 +403,59 @@ class SystemPrompt:
         suppressor = Suppressor(self._origin(calling_line(_frame(1))))
         return self._registry.add_suppressor(self._owner, self._key, suppressor)
 
-    def on_assemble(self, listener: AssembleListener, *, prepend: bool = False) -> Registration:
+    @overload
+    def on_assemble(self, listener: AssembleListener, *, prepend: bool = False) -> Registration: ...
+    @overload
+    def on_assemble(self, *, prepend: bool = False) -> Callable[[LP], LP]: ...
+    def on_assemble(self, listener: Any = _MISSING, *, prepend: bool = False) -> Any:
         """Take part in the waterfall around each assembly of this view's scope and the scopes below it.
 
         Args:
             listener: ``async def listener(assembly, context, call_next) -> PromptAssembly``. It may change the assembly
-                before or after ``await call_next()``, give another one back, or not call on.
+                before or after ``await call_next()``, give another one back, or not call on. Without it the call is a
+                decorator.
             prepend: go in front of all, instead of behind all.
 
         Returns:
             The registration; it announces no change.
-        """
-        self._require_active()
-        origin = self._origin(calling_line(_frame(1)))
-        rank = self._registry.listener_rank(prepend=prepend)
-        record = Listener(listener_name(listener), origin, rank, listener)
-        return self._registry.add_listener(self._owner, self._key, record)
 
-    def on_change(self, listener: Callable[[], object]) -> Registration:
+        Raises:
+            InvalidOptionError: the listener is no function.
+            InactiveContextError: this view is closed.
+        """
+        origin = self._origin(calling_line(_frame(1)))
+
+        def register(given: Any) -> Registration:
+            self._require_active()
+            record = Listener(
+                _listener_name(given, origin), origin, self._registry.listener_rank(prepend=prepend), given
+            )
+            return self._registry.add_listener(self._owner, self._key, record)
+
+        return self._now_or_decorated(listener, register)
+
+    @overload
+    def on_change(self, listener: Callable[[], object]) -> Registration: ...
+    @overload
+    def on_change(self) -> Callable[[CP], CP]: ...
+    def on_change(self, listener: Any = _MISSING) -> Any:
         """Hear of every change of what is registered, in any scope: once when it is made, once when it is undone.
 
-        A listener that raises takes the registration back (and hears of that, too); on an undo nothing comes back, and
-        the error reaches whoever closed.
+        A listener (called without arguments) that raises takes the registration back, and hears of that, too; on an
+        undo nothing comes back, and the error reaches whoever closed. Without a listener the call is a decorator.
+
+        Raises:
+            InvalidOptionError: the listener is no function.
+            InactiveContextError: this view is closed.
         """
-        self._require_active()
-        return self._registry.add_change_listener(self._owner, f"change listener {listener_name(listener)}", listener)
+        origin = self._origin(calling_line(_frame(1)))
+
+        def register(given: Any) -> Registration:
+            self._require_active()
+            ref = origin.ref("change listener", _listener_name(given, origin))
+            return self._registry.add_change_listener(self._owner, ref, given)
+
+        return self._now_or_decorated(listener, register)
 
     # -- assembling ----------------------------------------------------------------------------------------------------
 
@@ -495,7 +530,7 @@ class SystemPrompt:
     ) -> EntryRegistration[Any]:
         self._require_active()
         registry, origin = self._registry, self._origin(source)
-        checked = checked_text_name(kind.KIND, name, origin.owner)
+        checked = checked_name(kind.KIND, name, origin)
         place = checked_order(order, kind.KIND, checked, origin)
         registry.check_free(self._key, kind.KIND, checked, origin)
         if requires_tools != ():
@@ -523,6 +558,15 @@ class SystemPrompt:
             raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
 
 
+def _listener_name(listener: object, origin: Origin) -> str:
+    if not callable(listener):
+        why = f"must be a function, not {described(listener)}"
+        raise InvalidOptionError(origin.ref("listener", "(none)"), "listener", why)
+    return listener_name(listener)
+
+
+LP = TypeVar("LP", bound=AssembleListener)
+CP = TypeVar("CP", bound=Callable[[], object])
 TP = TypeVar("TP", bound="TextProvider")
 VP = TypeVar("VP", bound="ValueProvider")
 XP = TypeVar("XP", bound="ToolsProvider")

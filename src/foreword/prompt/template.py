@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from foreword.errors import (
     LoneSurrogateError,
@@ -23,6 +23,7 @@ from foreword.errors import (
     Place,
     UnknownVariableError,
     ValuelessVariableError,
+    with_article,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ _LONGEST_REFERENCE_SHOWN = 60
 def is_variable_name(name: str) -> bool:
     """Whether a ``{{…}}`` reference can spell this name."""
     return _VARIABLE_NAME.fullmatch(name) is not None
+
+
+class HasRef(Protocol):
+    """Whatever has a text: an entry of an assembly."""
+
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,28 +99,28 @@ class Template:
         """The variables that it refers to, in order of appearance, each as often as it appears."""
         return tuple(name for _, name in self._holes)
 
-    def render(self, values: Mapping[str, Any], entry: EntryRef) -> str:
+    def render(self, values: Mapping[str, Any], entry: HasRef) -> str:
         """The text with the values in the places of their names.
 
         Args:
             values: every known variable; None where it has no value.
-            entry: whose text it is, for errors.
+            entry: whose text it is; asked for its reference only when there is a fault to tell.
 
         Raises:
             RenderError: the first fault of the text, with its place.
             NotAStringError: a value that is neither a string nor None.
         """
         if self.malformed is not None:
-            self._tell(values, entry)
+            self._tell(values, entry.ref)
         pieces = list(self._pieces)
         try:
             for index, name in self._holes:
                 pieces[index] = values[name]
             text = "".join(pieces)
         except (KeyError, TypeError):  # unknown, or no string
-            self._tell(values, entry)
+            self._tell(values, entry.ref)
         if not text.isascii() and _SURROGATE.search(text):
-            self._tell(values, entry)
+            self._tell(values, entry.ref)
         return text
 
     def _tell(self, values: Mapping[str, Any], entry: EntryRef) -> NoReturn:
@@ -129,7 +139,7 @@ class Template:
                 raise ValuelessVariableError(segment.text, place)
             if not isinstance(value, str):
                 what = f'the value of variable "{segment.text}", used in {entry},'
-                raise NotAStringError(what, f"a {type(value).__name__}", "give a string or None")
+                raise NotAStringError(what, with_article(type(value).__name__), "give a string or None")
             if found := _SURROGATE.search(value):
                 raise LoneSurrogateError(_code_point(found), place, segment.text)
         assert self.malformed is not None  # noqa: S101 - the caller has seen a fault, and it was none of the above
@@ -140,6 +150,7 @@ class Template:
         shown = self.text[start : min(close + 2, start + _LONGEST_REFERENCE_SHOWN)]
         if close + 2 > start + _LONGEST_REFERENCE_SHOWN:
             shown += "…"
+        shown = _printable(shown)
         inside = self.text[start + 2 : close]
         return MalformedReferenceError(shown, self._place(start, len(shown), entry), _way_out(inside))
 
@@ -152,9 +163,14 @@ class Template:
         is_long = line_end - line_start > _WIDEST_EXCERPT
         begin = max(line_start, start - _WIDEST_EXCERPT // 3) if is_long else line_start
         end = min(line_end, begin + _WIDEST_EXCERPT)
-        shown = "".join(each if each.isprintable() else " " for each in self.text[begin:end])
+        shown = _printable(self.text[begin:end])
         carets = " " * (start - begin) + "^" * max(1, min(width, end - start))
         return Place(entry, self.text.count("\n", 0, start) + 1, start - line_start + 1, f"    {shown}\n    {carets}")
+
+
+def _printable(text: str) -> str:
+    """The text on one line, with a blank for what cannot be shown; as long as before, so that carets fit."""
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def _way_out(inside: str) -> str:
@@ -175,34 +191,29 @@ def _code_point(found: re.Match[str]) -> str:
 
 def _parse(text: str) -> Template:
     segments: list[Segment] = []
-    pending: list[str] = []  # literal text not yet put into a segment
-    pending_start = at = 0
+    at = 0
     last_close = text.rfind("}}")
 
-    def flush() -> None:
-        literal = "".join(pending)
-        if literal:
-            segments.append(Segment(literal, False, pending_start))
-        pending.clear()
+    def literal(start: int, output: str) -> None:
+        if output:
+            segments.append(Segment(output, False, start))
 
     while True:
         found = text.find("{{", at)
         if found < 0:
             break
         if escape := _ESCAPE.match(text, found):
-            pending += (text[at:found], f"{{{{{escape[1]}}}}}")
+            literal(at, text[at:found])
+            literal(found, f"{{{{{escape[1]}}}}}")
             at = escape.end()
         elif (group := _GROUP.match(text, found)) and is_variable_name(group[1]):
-            pending.append(text[at:found])
-            flush()
+            literal(at, text[at:found])
             segments.append(Segment(group[1], True, found))
-            at = pending_start = group.end()
+            at = group.end()
         elif last_close >= found + 2:  # rules 2 and 3: a wrong inside, or no group though a close follows
-            pending.append(text[at:found])
-            flush()
+            literal(at, text[at:found])
             return Template(text, tuple(segments), found)
         else:
             break  # no close from here on, so all that follows is prose
-    pending.append(text[at:])
-    flush()
+    literal(at, text[at:])
     return Template(text, tuple(segments))

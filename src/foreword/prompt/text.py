@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from foreword.errors import NotAStringError, PromptTooLargeError, UnreadableTextError
+from foreword.errors import NotAStringError, PromptTooLargeError, UnreadableTextError, with_article
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.errors import EntryRef
 
-__all__ = ["described", "plain_string", "read_text", "refuse_awaitable", "within"]
+__all__ = ["described", "plain_string", "read_text", "refuse_awaitable", "shortened", "spellable", "within"]
+
+_LONGEST_VALUE_SHOWN = 60
 
 
 def read_text(path: Path, entry: EntryRef) -> str:
@@ -24,13 +26,15 @@ def read_text(path: Path, entry: EntryRef) -> str:
     try:
         data = path.read_bytes()
     except OSError as fault:
-        raise UnreadableTextError(entry, str(path), fault.strerror or str(fault)) from fault
+        raise UnreadableTextError(entry, str(path.absolute()), fault.strerror or str(fault)) from fault
+    except ValueError as fault:  # a name that no file can have: a NUL, half of a surrogate pair
+        raise UnreadableTextError(entry, repr(str(path)), str(fault)) from fault
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         line = data.count(b"\n", 0, fault.start) + 1
         why = f"byte 0x{data[fault.start]:02X} at offset {fault.start} (line {line}) is not UTF-8; save it as UTF-8"
-        raise UnreadableTextError(entry, str(path), why) from fault
+        raise UnreadableTextError(entry, str(path.absolute()), why) from fault
     return text.replace("\r\n", "\n").removesuffix("\n")
 
 
@@ -62,7 +66,27 @@ def refuse_awaitable(answer: object, what: str) -> None:
 
 def described(value: object) -> str:
     """What kind of thing this is, without showing it: values may be secret."""
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else with_article(type(value).__name__)
+
+
+def shortened(value: object) -> str:
+    """The repr of an argument, short enough for a message."""
+    try:
+        shown = repr(value)
+    except ValueError:  # an int with too many digits to print
+        return described(value)
+    return shown if len(shown) <= _LONGEST_VALUE_SHOWN else f"{shown[:_LONGEST_VALUE_SHOWN]}…"
+
+
+def spellable(text: str) -> bool:
+    """Whether UTF-8 can spell it: it holds no half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def within(limit: int, text: str, what: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from foreword.errors import EntryRef, ListenerError
+from foreword.errors import EntryRef, ListenerError, with_article
 from foreword.prompt.assembly import AssembledContext, AssembledSection, PromptAssembly
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.difference import changed_stretch
@@ -45,6 +45,10 @@ class Listener:
     def ref(self) -> EntryRef:
         """The reference that errors carry."""
         return self.origin.ref("listener", self.name)
+
+    def as_origin(self) -> Origin:
+        """The origin of what it puts into an assembly."""
+        return replace(self.origin, listener=self.name)
 
     def __str__(self) -> str:
         return str(self.ref)
@@ -100,7 +104,7 @@ class Waterfall:
         except Exception as error:  # a listener is somebody else's code
             if error is self._fault:
                 raise
-            raise self._failed(listener, f"raised {type(error).__name__}: {error}") from error
+            raise self._failed(listener, f"raised {type(error).__name__}: {error}; mend it or close it") from error
         finally:
             step.over = True
         if not isinstance(result, PromptAssembly):
@@ -110,6 +114,8 @@ class Waterfall:
 
     def _leave(self, listener: Listener, assembly: PromptAssembly) -> None:
         """A listener hands the assembly on: what it put there gets its origin, and the state is noted."""
+        if assembly.draft is not None and assembly.draft is not self._draft:
+            assembly.make_lists()  # of another run or another prompt: its lists are not those of this draft
         try:
             _claim(assembly, listener, self.filled_in(self.checkpoints[-1]), self._seen)
         except TypeError as error:
@@ -132,11 +138,26 @@ class Waterfall:
         """Note what came out of the waterfall, before anything is enforced."""
         self._note(None, assembly)
 
-    def setter_of(self, name: str) -> Origin | None:
-        """The origin of a variable's value, if a listener set it."""
-        for before, after in reversed(list(pairwise(self.checkpoints))):
-            if before.variables.get(name) != after.variables.get(name) and after.listener is not None:
-                return replace(after.listener.origin, listener=after.listener.name)
+    def setters(self) -> dict[str, Origin]:
+        """The variables whose values are not those that went in, and the origin of the listener that set each last."""
+        first, last = self.checkpoints[0].variables, self.checkpoints[-1].variables
+        if first == last:
+            return {}
+        changed = {name for name, value in last.items() if name not in first or first[name] != value}
+        found: dict[str, Origin] = {}
+        for before, after in pairwise(self.checkpoints):
+            if after.listener is None:
+                continue
+            for name in changed:
+                if before.variables.get(name) != after.variables.get(name):
+                    found[name] = after.listener.as_origin()
+        return found
+
+    def bringer_of(self, tool: ToolSchema) -> Origin | None:
+        """The origin of a tool that a listener put in."""
+        for checkpoint in self.checkpoints:
+            if checkpoint.listener is not None and any(tool is each for each in checkpoint.tools or ()):
+                return checkpoint.listener.as_origin()
         return None
 
     def filled_in(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -207,7 +228,7 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
     Raises:
         TypeError: something in a list is no entry of its kind, or a variable's value is no string.
     """
-    origin = replace(listener.origin, listener=listener.name)
+    origin = listener.as_origin()
     sections, contexts, tools = assembly.listed()
     texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
     for kind, entries, known in texts:
@@ -218,6 +239,10 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
             if not isinstance(entry, kind):
                 what = f"put {described(entry)} among the {kind.KIND}s"
                 raise TypeError(f"{what}; make it an {kind.__name__}(name, text)")
+            for part in ("name", "text"):
+                if not isinstance(getattr(entry, part), str):
+                    what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
+                    raise TypeError(f"{what}; give a string")
             if id(entry) not in seen:
                 cast("list[object]", entries)[at] = replace(entry, origin=origin)
     start, stop = (0, 0) if tools is None else changed_stretch(before.tools or (), tools)
@@ -225,9 +250,17 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
         if not isinstance(tool, ToolSchema):
             raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
     if assembly.variables != before.variables:
-        for name, value in assembly.variables.items():
-            if value is not None and not isinstance(cast("object", value), str):
-                raise TypeError(f"gave the variable {name} {described(value)}; give a string or None")
+        _check_variables(assembly.variables)
+
+
+def _check_variables(variables: object) -> None:
+    if not isinstance(variables, dict):
+        raise TypeError(f"put {described(variables)} in the place of the variables; give a dict")
+    for name, value in cast("dict[object, object]", variables).items():
+        if not isinstance(name, str):
+            raise TypeError(f"set a variable whose name is {described(name)}; give a string")
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"gave the variable {name} {described(value)}; give a string or None")
 
 
 def listener_name(call: Callable[..., object]) -> str:

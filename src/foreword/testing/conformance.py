@@ -1,15 +1,13 @@
 """Replay recorded prompt-assembly scenarios against the public API, and tell where the answers differ.
 
-```console
-$ python -m foreword.testing.conformance [--door sync|async] FILE...
-```
+    python -m foreword.testing.conformance [--door sync|async] FILE...
 
-A file holds one JSON object a line: a scenario with an `id`, perhaps `about` and `config`, its `steps`, and `expect`,
-one recorded answer per step. A step's kind is in `op`, and `in` names the place it happens in (the root when absent, a
-scope or a plugin), `as` the name by which later steps know what it made. An answer is null, a number, an assembly, or
-`{"error": kind}`; a configuration that does not load is answered by `[{"mount": {"error": kind}}]` alone.
+A file holds one JSON object a line: a scenario with an ``id``, perhaps ``about`` and ``config``, its ``steps``, and
+``expect``, one recorded answer per step. A step's kind is in ``op``; ``in`` names the place it happens in (a scope, a
+plugin, or the root when absent), ``as`` what later steps call that which it made. An answer is null, a number, an
+assembly, or ``{"error": kind}``; a configuration that does not load has the one answer ``{"mount": {"error": kind}}``.
 
-The command prints each mismatch and a last line `N passed, M failed`. It exits with 0 when there are no mismatches,
+The command prints each mismatch and a last line ``N passed, M failed``. It exits with 0 when there are no mismatches,
 1 when there are some, and 2, with one sentence on standard error, when a file cannot be read as scenarios.
 
 Reads top down: scenarios and their fields, drivers, what a step registers, what a listener does, the replay itself,
@@ -67,7 +65,7 @@ Answer: TypeAlias = JsonValue
 Door: TypeAlias = Literal["sync", "async"]
 
 WHO = ContextKey("who", str)
-"""The value of the assembly context that a step's `who` sets and the provider `who` reads."""
+"""The value of the assembly context that a step's ``who`` sets and the provider ``who`` reads."""
 
 _T = TypeVar("_T")
 
@@ -170,7 +168,8 @@ def _short(value: JsonValue, limit: int = 60) -> str:
 def load(path: str | Path) -> list[Scenario]:
     """Read the scenarios of a file, one a line; blank lines are passed over.
 
-    Raises `ScenarioError` when the file cannot be read, holds no scenario, or a line is none.
+    Raises:
+        ScenarioError: the file cannot be read, holds no scenario, or a line is none.
     """
     lines = _read(path).split("\n")  # not splitlines(): JSON strings may hold other line separators
     scenarios = [_scenario(line, f"{path}, line {at}") for at, line in enumerate(lines, 1) if line.strip()]
@@ -233,7 +232,7 @@ class Place(Protocol):
         ...
 
     async def scope(self, name: str, parent: SystemPrompt | None) -> Place:
-        """Make a scope below that of `parent`, or directly under the global one."""
+        """Make a scope below that of ``parent``, or directly under the global one."""
         ...
 
     async def close(self) -> None:
@@ -554,11 +553,17 @@ _EDITS: dict[str, Callable[[_Fields], _Edit]] = {
 def run(scenario: Scenario, *, door: Door = "sync", driver: Driver | None = None) -> list[Answer]:
     """Run a scenario and give its answers, one a step, or a single one when its configuration does not load.
 
-    `door` is the way every assembly is asked for: `assemble_sync` without a loop around it, or `assemble` in a loop
-    that anyio starts. `driver` makes the root, its plugins and scopes; in the sync door it must never wait.
+    Every `ForewordError` is an answer, ``{"error": kind}``. Any other exception surfaces as itself, with a note of the
+    step.
 
-    Every `ForewordError` is an answer, `{"error": kind}`. Any other exception surfaces as itself, with a note of the
-    step. Raises `ScenarioError` for a step that cannot be understood.
+    Args:
+        scenario: what to run; its recorded answers do not matter.
+        door: how assemblies are asked for: ``assemble_sync`` without a loop around it, or ``assemble`` in a loop that
+            anyio starts.
+        driver: makes the root, its plugins and scopes, `Standalone` when absent; in the sync door it must never wait.
+
+    Raises:
+        ScenarioError: a step cannot be understood.
     """
     replay = _Replay(scenario, door, Standalone() if driver is None else driver)
     if door == "sync":
