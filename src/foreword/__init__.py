@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from foreword.kernel.scope import ParentBinding as ParentBinding
     from foreword.kernel.scope import ScopeKey as ScopeKey
     from foreword.kernel.scope import bind_parent as bind_parent
+    from foreword.kernel.source import Source as Source
     from foreword.prompt.assembly import AssembledContext as AssembledContext
     from foreword.prompt.assembly import AssembledSection as AssembledSection
     from foreword.prompt.assembly import ExtraKey as ExtraKey
@@ -80,7 +81,6 @@ if TYPE_CHECKING:
     from foreword.prompt.contributions import ToolProviderResult as ToolProviderResult
     from foreword.prompt.contributions import ToolSchema as ToolSchema
     from foreword.prompt.origin import Origin as Origin
-    from foreword.prompt.origin import Source as Source
     from foreword.prompt.render import join_context_sections as join_context_sections
     from foreword.prompt.render import render_context_sections as render_context_sections
     from foreword.prompt.render import render_context_snapshot as render_context_snapshot
@@ -239,7 +239,8 @@ _HOMES = {
         "ToolProviderResult",
         "ToolSchema",
     ),
-    "foreword.prompt.origin": ("Origin", "Source"),
+    "foreword.kernel.source": ("Source",),
+    "foreword.prompt.origin": ("Origin",),
     "foreword.prompt.render": (
         "join_context_sections",
         "render_context_sections",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
 
-Undo: TypeAlias = Callable[[], None]
+Undo: TypeAlias = Callable[[], object]
+"""Takes something back. A plugin's may be async; what it gives is then awaited."""
 
 
 class Owner(Protocol):

@@ -23,6 +23,7 @@ from foreword.errors import (
     NotAStringError,
     ReservedToolNameError,
 )
+from foreword.kernel.source import Source
 from foreword.prompt.contributions import (
     TOOL_ORDER_REST,
     Context,
@@ -37,7 +38,6 @@ from foreword.prompt.contributions import (
     ToolSource,
     Variable,
 )
-from foreword.prompt.origin import Source
 from foreword.prompt.template import is_variable_name
 from foreword.prompt.text import described, plain_string, read_text, shortened, spellable, within
 

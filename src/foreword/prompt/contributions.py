@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from foreword.errors import EntryRef, InvalidToolSchemaError, NotJsonError, with_article
 from foreword.jsonvalue import FrozenDict, freeze
+from foreword.kernel.events import is_async_function
 from foreword.prompt.assembly import AssembledContext, AssembledSection
 
 if TYPE_CHECKING:
@@ -256,13 +256,6 @@ class Suppressor:
 
     def __str__(self) -> str:
         return str(self.origin.ref("suppressor", "runtime context"))
-
-
-def is_async_function(call: Callable[..., Any]) -> bool:
-    """Whether calling it gives an awaitable, as far as can be told without calling it."""
-    while isinstance(call, partial):
-        call = call.func
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
 
 
 def required_positional(call: Callable[..., Any]) -> int:

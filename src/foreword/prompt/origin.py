@@ -1,49 +1,16 @@
-"""Where a contribution comes from: its owner, its scope, and the place in a file.
-
-Places are kept as the interpreter gives them and made relative when read: to the import root they stand under, else
-to the current folder. So a log names the same place on every machine.
-"""
+"""Where a contribution comes from: its owner, its scope, and the place in a file."""
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path, PurePath
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.errors import EntryRef
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from foreword.kernel.source import Source
 
-__all__ = ["ASSEMBLER", "Origin", "Source"]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A line of a file."""
-
-    path: str  # as the interpreter or the caller named it
-    line: int  # from 1
-    is_text: bool = False  # the file is the text itself, so lines count on inside it
-
-    @property
-    def file(self) -> str:
-        """The file, relative to the import root or folder it stands in, with forward slashes."""
-        return _relative(self.path)
-
-    @property
-    def distribution(self) -> str | None:
-        """Name and version of the installed distribution that the file belongs to; None for your own project."""
-        return _distribution(self.file)
-
-    def down(self, lines: int) -> Source:
-        """The place that many lines further down, where lines count on; else this one."""
-        return replace(self, line=self.line + lines) if self.is_text and lines else self
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+__all__ = ["ASSEMBLER", "Origin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +43,3 @@ class Origin:
 
 ASSEMBLER = Origin("assembler")
 """The origin of what nobody contributed: the blank lines between sections, the opener of the snapshot."""
-
-
-def calling_line(frame: FrameType) -> Source:
-    """The line that a frame is at."""
-    return Source(frame.f_code.co_filename, frame.f_lineno)
-
-
-@lru_cache(maxsize=4096)
-def _relative(path: str) -> str:
-    pure = PurePath(path)
-    if not pure.is_absolute():
-        return pure.as_posix()
-    roots = [Path(entry or ".").absolute() for entry in sys.path]
-    inside = [root for root in roots if pure.is_relative_to(root) and root.parent != root]
-    nearest = max(inside, key=lambda root: len(root.parts), default=None)
-    folder = Path.cwd()
-    if nearest is None and pure.is_relative_to(folder):
-        nearest = folder
-    return pure.as_posix() if nearest is None else pure.relative_to(nearest).as_posix()
-
-
-@lru_cache(maxsize=1024)
-def _distribution(file: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version  # slow: only when asked
-
-    top = PurePath(file).parts[0].removesuffix(".py")
-    for name in packages_distributions().get(top, ()):
-        try:
-            return f"{name} {version(name)}"
-        except PackageNotFoundError:  # a broken installation: say nothing rather than guess
-            continue
-    return None

@@ -28,13 +28,13 @@ __all__ = ["Run"]
 class Run:
     """One assembly."""
 
-    __slots__ = ("_collector", "_context", "_plan", "_registry")
+    __slots__ = ("_collector", "_context", "_listeners", "_registry")
 
     def __init__(self, registry: Registry, scope: ScopeKey, context: AssembleContext) -> None:
-        """Fix what is in force: the plan of the scope, and which conditions hold."""
+        """Fix what is in force: the plan of the scope, the listeners, and which conditions hold."""
         self._registry, self._context = registry, context
-        self._plan = registry.plan(scope)
-        self._collector = Collector(registry, self._plan, context)
+        self._listeners = registry.assemble_listeners.about(scope)
+        self._collector = Collector(registry, registry.plan(scope), context)
 
     async def assemble(self) -> PromptAssembly:
         """Take all stages up to rendering."""
@@ -42,8 +42,8 @@ class Run:
         if questions:
             await ask_together(questions, self._registry.stuck)
         assembly = self._draft(questions)
-        if self._plan.listeners and assembly.draft is not None:
-            waterfall = assembly.draft.waterfall = Waterfall(self._plan.listeners, self._context, assembly.draft)
+        if self._listeners and assembly.draft is not None:
+            waterfall = assembly.draft.waterfall = Waterfall(self._listeners, self._context, assembly.draft)
             return self._enforce(assembly, await waterfall.run(assembly))
         return self._enforce(assembly, assembly)
 
@@ -55,7 +55,7 @@ class Run:
     def needs_loop(self) -> EntryRef | None:
         """The first thing in force that needs an event loop; None if nothing does."""
         refs = [entry.ref for entry in self._collector.async_entries()]
-        refs += [listener.ref for listener in self._plan.listeners]
+        refs += [listener.ref for listener in self._listeners]
         return refs[0] if refs else None
 
     def may_hang(self) -> bool:

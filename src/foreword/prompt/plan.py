@@ -8,7 +8,7 @@ A plan notes the numbers of the layers it was made from and holds while they are
 
 * `Lineup`: sections or contexts in canonical order;
 * `Variables`: which are known, which must be asked;
-* tools, listeners, protections, suppressors: simply those of the chain, global first, nearest last.
+* tools, protections, suppressors: simply those of the chain, global first, nearest last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from foreword.prompt.contributions import Suppressor, ToolSchema
     from foreword.prompt.registry import PromptLayer
     from foreword.prompt.render import Baseline, Body
-    from foreword.prompt.transform import Listener
 
 __all__ = ["Lineup", "Memo", "Plan", "Variables", "compile_plan"]
 
@@ -194,7 +193,6 @@ class Plan:
         "complete",
         "contexts",
         "layers",
-        "listeners",
         "memo",
         "numbers",
         "protected_sections",
@@ -225,8 +223,6 @@ class Plan:
         self.protected_sections = frozenset(name for each in self.protections for name in each.sections)
         self.protected_tools = frozenset(name for each in self.protections for name in each.tools)
         self.suppressors: tuple[Suppressor, ...] = tuple(each for layer in layers for each in layer.suppressors)
-        listeners = [each for layer in layers for each in layer.listeners]
-        self.listeners: tuple[Listener, ...] = tuple(sorted(listeners, key=lambda each: each.rank))
         candidates = self.sections.base if base is None else base.complete
         hidden, index = self.sections.hidden, self.sections.index
         complete = [each for each in candidates if each.complete and index[each.name] not in hidden]

@@ -6,7 +6,6 @@ Nothing here is cached but the plans, which hang on the layers whose numbers say
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import count
@@ -21,11 +20,12 @@ from foreword.errors import (
     ProtectionConflictError,
 )
 from foreword.kernel.effects import Owner, Registration, add_later_error
+from foreword.kernel.events import Listeners
 from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
+from foreword.kernel.source import caller, calling_line
 from foreword.prompt.checks import with_value
 from foreword.prompt.contributions import Context, Protection, Section, Suppressor, ToolSource, Variable
-from foreword.prompt.origin import calling_line
 from foreword.prompt.plan import Memo, Plan, compile_plan
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from foreword.errors import EntryRef
     from foreword.prompt.config import SystemPromptConfig
     from foreword.prompt.origin import Origin
-    from foreword.prompt.transform import Listener
 
 __all__ = ["EntryRegistration", "PromptLayer", "Registry"]
 
@@ -48,7 +47,6 @@ class PromptLayer:
     __slots__ = (
         "contexts",
         "key",
-        "listeners",
         "number",
         "plan",
         "protections",
@@ -68,12 +66,11 @@ class PromptLayer:
         self.tools: dict[ToolSource, None] = {}
         self.protections: dict[Protection, None] = {}
         self.suppressors: dict[Suppressor, None] = {}
-        self.listeners: dict[Listener, None] = {}
 
     def is_empty(self) -> bool:
         """Whether nothing is registered in it."""
         named = (self.sections, self.contexts, self.variables)
-        return not any(named) and not (self.tools or self.protections or self.suppressors or self.listeners)
+        return not any(named) and not (self.tools or self.protections or self.suppressors)
 
     def table(self, kind: str) -> NamedTable[Any]:
         """The table of a kind of named entries."""
@@ -95,8 +92,8 @@ class Registry:
         self._memo = Memo()
         self._lock = Lock()
         self._sequence = count(1)
-        self._fronts = count(-1, -1)  # ranks of listeners that go in front of all
-        self._change_listeners: dict[object, Callable[[], object]] = {}
+        self.assemble_listeners = Listeners()
+        self.change_listeners = Listeners()
         self._reserved: Counter[str] = Counter()  # section names under a global protection
         self._in_scopes: Counter[str] = Counter()  # section names in layers of scopes
 
@@ -123,17 +120,14 @@ class Registry:
         return plan
 
     def scopes(self) -> tuple[ScopeKey, ...]:
-        """The keys of the scopes that hold something."""
+        """The keys of the scopes that hold something, or that somebody listens in."""
         with self._lock:
-            return tuple(layer.key for layer in self.layers.scoped())
+            keys = [layer.key for layer in self.layers.scoped()]
+        return tuple(dict.fromkeys([*keys, *self.assemble_listeners.scopes()]))
 
     def next_seq(self) -> int:
         """The next place in the order of registration."""
         return next(self._sequence)
-
-    def listener_rank(self, *, prepend: bool) -> int:
-        """The place of a listener in the waterfall: behind all, or in front of all."""
-        return next(self._fronts) if prepend else next(self._sequence)
 
     # -- registering ---------------------------------------------------------------------------------------------------
 
@@ -224,31 +218,6 @@ class Registry:
         self._register(owner, scope, registration, insert)
         return registration
 
-    def add_listener(self, owner: Owner, scope: ScopeKey, listener: Listener) -> Registration:
-        """Register a listener of the assembly. It is no contribution, so no change is announced."""
-
-        def insert() -> None:
-            self.layers.of(scope).listeners[listener] = None
-
-        def remove() -> None:
-            self.layers.of(scope).listeners.pop(listener, None)
-
-        registration = Registration(listener, owner, lambda: self._mutate(scope, remove))
-        self._register(owner, scope, registration, insert, announce=False)
-        return registration
-
-    def add_change_listener(self, owner: Owner, ref: EntryRef, listener: Callable[[], object]) -> Registration:
-        """Register a listener of changes; itself no change."""
-        token = object()
-
-        def remove() -> None:
-            self._change_listeners.pop(token, None)
-
-        registration = Registration(ref, owner, remove)
-        owner.add(registration.close)
-        self._change_listeners[token] = listener
-        return registration
-
     # -- how a change is made ------------------------------------------------------------------------------------------
 
     def _add_anonymous(
@@ -274,15 +243,12 @@ class Registry:
         scope: ScopeKey,
         registration: Registration,
         insert: Callable[[], None],
-        *,
-        announce: bool = True,
     ) -> None:
         """Insert, note the undo with the owner, tell the change listeners; roll back if one raises."""
         self._mutate(scope, insert)
         try:
             owner.add(registration.close)
-            if announce:
-                self._announce()
+            self._announce()
         except BaseException as error:
             self._take_back(error, registration.close)
             raise
@@ -304,9 +270,9 @@ class Registry:
     def _announce(self) -> None:
         """Tell every change listener; the first error is raised when all were told, later ones are noted on it."""
         first: Exception | None = None
-        for listener in tuple(self._change_listeners.values()):
+        for listener in self.change_listeners.all():
             try:
-                listener()
+                listener.call()
             except Exception as error:  # a listener is somebody else's code; the others must hear all the same
                 first = add_later_error(first, error)
         if first is not None:
@@ -344,7 +310,7 @@ class EntryRegistration(Registration, Generic[E]):
         if self.closed:
             raise InactiveContextError(f"the registration of {self._entry}", "register it again")
         old = self._entry
-        source = calling_line(sys._getframe(1))  # pyright: ignore[reportPrivateUsage] - where the new value stands
+        source = calling_line(caller(1))  # where the new value stands
         here = replace(old, origin=replace(old.origin, source=source))
         new = with_value(here, value, self._registry.config.limits)
         self._entry = new

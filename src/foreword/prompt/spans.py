@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal, overload
 from foreword.prompt.origin import ASSEMBLER
 
 if TYPE_CHECKING:
+    from foreword.kernel.source import Source
     from foreword.prompt.assembly import AssembledText
-    from foreword.prompt.origin import Origin, Source
+    from foreword.prompt.origin import Origin
 
 __all__ = ["SEPARATOR", "Span", "Spans", "spans_of"]
 

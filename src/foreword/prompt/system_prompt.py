@@ -11,13 +11,14 @@ view belongs to its owner and stands in its scope's layer; closing the view undo
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, RunningLoopError
 from foreword.kernel.effects import Owner, Registration, UndoStack
+from foreword.kernel.events import name_of
 from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
+from foreword.kernel.source import caller, calling_line
 from foreword.prompt.asking import run_loop, running_loop
 from foreword.prompt.checks import (
     checked_name,
@@ -42,17 +43,18 @@ from foreword.prompt.contributions import (
     ToolSource,
     Variable,
 )
-from foreword.prompt.origin import Origin, calling_line
+from foreword.prompt.origin import Origin
 from foreword.prompt.pipeline import Run
 from foreword.prompt.registry import EntryRegistration, Registry
 from foreword.prompt.rendering import Rendering, render
 from foreword.prompt.text import described
-from foreword.prompt.transform import AssembleListener, Listener, listener_name
+from foreword.prompt.transform import AssembleListener
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, Unpack
 
+    from foreword.kernel.source import Source
     from foreword.prompt.assembly import PromptAssembly
     from foreword.prompt.contributions import (
         OnError,
@@ -64,7 +66,6 @@ if TYPE_CHECKING:
         ValueProvider,
         When,
     )
-    from foreword.prompt.origin import Source
 
 __all__ = ["SystemPrompt"]
 
@@ -80,7 +81,6 @@ class _Missing:
 
 
 _MISSING: Any = _Missing()
-_frame = sys._getframe  # pyright: ignore[reportPrivateUsage] - many times faster than inspect.stack
 
 
 class SystemPrompt:
@@ -108,7 +108,7 @@ class SystemPrompt:
         self._owner: Owner = UndoStack(_MAIN)
         self._key = GLOBAL
         self._binding: ParentBinding | None = None
-        source = calling_line(_frame(1))
+        source = calling_line(caller(1))
         identity = config.identity
         if identity is None and config.include_harness_identity:
             identity = HARNESS_IDENTITY
@@ -256,7 +256,7 @@ class SystemPrompt:
             PromptTooLargeError, DuplicateEntryError, ProtectedSectionShadowError, InactiveContextError: nothing was
                 changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(_frame(1))
+        source = calling_line(caller(1))
         options: dict[str, Any] = {
             "order": order, "complete": complete, "verbatim": verbatim, "requires_tools": requires_tools, "when": when,
             "on_error": on_error, "timeout": timeout,
@@ -290,7 +290,7 @@ class SystemPrompt:
 
         Args and errors are those of `section`; `sensitive` marks a text that logs and pages are to keep to themselves.
         """
-        source = calling_line(_frame(1))
+        source = calling_line(caller(1))
         options: dict[str, Any] = {
             "order": order, "verbatim": verbatim, "requires_tools": requires_tools, "sensitive": sensitive,
             "when": when, "on_error": on_error, "timeout": timeout,
@@ -331,7 +331,7 @@ class SystemPrompt:
             InvalidVariableNameError, InvalidOptionError, NotAStringError, PromptTooLargeError, DuplicateEntryError,
             InactiveContextError: nothing was changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(_frame(1))
+        source = calling_line(caller(1))
 
         def register(given: object) -> EntryRegistration[Any]:
             self._require_active()
@@ -371,12 +371,12 @@ class SystemPrompt:
             InvalidToolSchemaError, ReservedToolNameError, InvalidOptionError, InactiveContextError: nothing was
                 changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(_frame(1))
+        source = calling_line(caller(1))
 
         def register(given: object) -> Registration:
             self._require_active()
             origin = self._origin(source)
-            name = listener_name(given) if callable(given) else f"{self._owner.name}'s tools"
+            name = name_of(given) if callable(given) else f"{self._owner.name}'s tools"
             bare = ToolSource(name, origin, self._registry.next_seq(), Provider(None), when, on_error, timeout)
             return self._registry.add_tools(self._owner, self._key, checked_tools(given, bare))
 
@@ -394,13 +394,13 @@ class SystemPrompt:
             InactiveContextError: this view is closed.
         """
         self._require_active()
-        protection = checked_protection(self._origin(calling_line(_frame(1))), sections, tools)
+        protection = checked_protection(self._origin(calling_line(caller(1))), sections, tools)
         return self._registry.add_protection(self._owner, self._key, protection)
 
     def suppress_runtime_context(self) -> Registration:
         """Leave out every runtime context, for whoever sees this view's layer; none is asked while this stands."""
         self._require_active()
-        suppressor = Suppressor(self._origin(calling_line(_frame(1))))
+        suppressor = Suppressor(self._origin(calling_line(caller(1))))
         return self._registry.add_suppressor(self._owner, self._key, suppressor)
 
     @overload
@@ -423,14 +423,11 @@ class SystemPrompt:
             InvalidOptionError: the listener is no function.
             InactiveContextError: this view is closed.
         """
-        origin = self._origin(calling_line(_frame(1)))
+        source = calling_line(caller(1))
 
         def register(given: Any) -> Registration:
-            self._require_active()
-            record = Listener(
-                _listener_name(given, origin), origin, self._registry.listener_rank(prepend=prepend), given
-            )
-            return self._registry.add_listener(self._owner, self._key, record)
+            self._check_listener(given, source)
+            return self._registry.assemble_listeners.add(self._owner, self._key, given, source, prepend=prepend)
 
         return self._now_or_decorated(listener, register)
 
@@ -448,12 +445,11 @@ class SystemPrompt:
             InvalidOptionError: the listener is no function.
             InactiveContextError: this view is closed.
         """
-        origin = self._origin(calling_line(_frame(1)))
+        source = calling_line(caller(1))
 
         def register(given: Any) -> Registration:
-            self._require_active()
-            ref = origin.ref("change listener", _listener_name(given, origin))
-            return self._registry.add_change_listener(self._owner, ref, given)
+            self._check_listener(given, source)
+            return self._registry.change_listeners.add(self._owner, self._key, given, source)
 
         return self._now_or_decorated(listener, register)
 
@@ -550,19 +546,18 @@ class SystemPrompt:
 
         return decorate
 
+    def _check_listener(self, listener: object, source: Source) -> None:
+        self._require_active()
+        if not callable(listener):
+            why = f"must be a function, not {described(listener)}"
+            raise InvalidOptionError(self._origin(source).ref("listener", "(none)"), "listener", why)
+
     def _origin(self, source: Source) -> Origin:
         return Origin(self._owner.name, None if self._key is GLOBAL else self._key.name, source)
 
     def _require_active(self) -> None:
         if not self._owner.active:
             raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
-
-
-def _listener_name(listener: object, origin: Origin) -> str:
-    if not callable(listener):
-        why = f"must be a function, not {described(listener)}"
-        raise InvalidOptionError(origin.ref("listener", "(none)"), "listener", why)
-    return listener_name(listener)
 
 
 LP = TypeVar("LP", bound=AssembleListener)

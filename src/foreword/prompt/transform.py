@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from foreword.errors import EntryRef, ListenerError, with_article
+from foreword.errors import ListenerError, with_article
+from foreword.kernel.scope import GLOBAL
 from foreword.prompt.assembly import AssembledContext, AssembledSection, PromptAssembly
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.difference import changed_stretch
@@ -23,35 +24,14 @@ from foreword.prompt.text import described
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from foreword.kernel.events import Listener
     from foreword.prompt.context import AssembleContext
     from foreword.prompt.draft import Draft
 
-__all__ = ["AssembleListener", "CallNext", "Checkpoint", "Listener", "Waterfall"]
+__all__ = ["AssembleListener", "CallNext", "Checkpoint", "Waterfall"]
 
 CallNext: TypeAlias = Callable[[], Awaitable[PromptAssembly]]
 AssembleListener: TypeAlias = "Callable[[PromptAssembly, AssembleContext, CallNext], Awaitable[PromptAssembly]]"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Listener:
-    """A registered listener of the assembly."""
-
-    name: str
-    origin: Origin
-    rank: int  # place in the waterfall: lower is further out
-    call: AssembleListener
-
-    @property
-    def ref(self) -> EntryRef:
-        """The reference that errors carry."""
-        return self.origin.ref("listener", self.name)
-
-    def as_origin(self) -> Origin:
-        """The origin of what it puts into an assembly."""
-        return replace(self.origin, listener=self.name)
-
-    def __str__(self) -> str:
-        return str(self.ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +130,14 @@ class Waterfall:
                 continue
             for name in changed:
                 if before.variables.get(name) != after.variables.get(name):
-                    found[name] = after.listener.as_origin()
+                    found[name] = origin_of(after.listener)
         return found
 
     def bringer_of(self, tool: ToolSchema) -> Origin | None:
         """The origin of a tool that a listener put in."""
         for checkpoint in self.checkpoints:
             if checkpoint.listener is not None and any(tool is each for each in checkpoint.tools or ()):
-                return checkpoint.listener.as_origin()
+                return origin_of(checkpoint.listener)
         return None
 
     def filled_in(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -228,7 +208,7 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
     Raises:
         TypeError: something in a list is no entry of its kind, or a variable's value is no string.
     """
-    origin = listener.as_origin()
+    origin = origin_of(listener)
     sections, contexts, tools = assembly.listed()
     texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
     for kind, entries, known in texts:
@@ -263,7 +243,7 @@ def _check_variables(variables: object) -> None:
             raise TypeError(f"gave the variable {name} {described(value)}; give a string or None")
 
 
-def listener_name(call: Callable[..., object]) -> str:
-    """How a listener is called in errors and traces."""
-    name: str = getattr(call, "__qualname__", type(call).__qualname__)
-    return name.replace("<locals>.", "")
+def origin_of(listener: Listener) -> Origin:
+    """The origin of what a listener puts into an assembly."""
+    scope = None if listener.scope is GLOBAL else listener.scope.name
+    return Origin(listener.owner, scope, listener.source, listener.name)
