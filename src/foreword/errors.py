@@ -4,6 +4,8 @@
     ├── NotJsonError                      a value that JSON cannot hold
     ├── ScopeError                        scopes: bound twice, a cycle
     ├── InactiveContextError              something is used after its owner has gone
+    ├── PluginError                       a plugin that cannot be mounted, fails, hangs or waits for itself
+    ├── MissingServiceError, DuplicateServiceError, EventModeError, WrongThreadError
     ├── RegistrationError                 a registration that is refused; nothing was changed
     ├── InvalidConfigError                all faults of a configuration at once
     ├── AssemblyError                     one assembly that cannot be made
@@ -28,23 +30,32 @@ __all__ = [
     "AssemblyError",
     "ConfigFault",
     "DuplicateEntryError",
+    "DuplicateServiceError",
     "EmptyNameError",
     "EmptyProtectionError",
     "EntryRef",
+    "EventModeError",
     "ForewordError",
     "InactiveContextError",
     "InvalidConfigError",
     "InvalidOptionError",
+    "InvalidPluginConfigError",
+    "InvalidPluginError",
     "InvalidToolSchemaError",
     "InvalidVariableNameError",
     "ListenerError",
     "LoneSurrogateError",
     "MalformedReferenceError",
     "MissingContextValueError",
+    "MissingServiceError",
     "MultipleCompleteSectionsError",
     "NonFiniteOrderError",
     "NotAStringError",
     "NotJsonError",
+    "PluginDeadlockError",
+    "PluginError",
+    "PluginFailedError",
+    "PluginTimeoutError",
     "PromptTooLargeError",
     "ProtectedSectionShadowError",
     "ProtectionConflictError",
@@ -62,7 +73,9 @@ __all__ = [
     "UnknownToolOrderError",
     "UnknownVariableError",
     "UnreadableTextError",
+    "UnresolvedAnnotationError",
     "ValuelessVariableError",
+    "WrongThreadError",
     "did_you_mean",
 ]
 
@@ -182,6 +195,149 @@ class InactiveContextError(ForewordError, RuntimeError):
     def __init__(self, what: str, hint: str = "make a new one") -> None:
         self.what, self.hint = what, hint
         super().__init__(f"{what} is closed; {hint}", what, hint)
+
+
+# -- plugins, services, events -----------------------------------------------------------------------------------------
+
+
+class PluginError(ForewordError):
+    """A plugin that cannot be mounted, or that fails."""
+
+
+class InvalidPluginError(PluginError, TypeError):
+    """Something is mounted that is no plugin, or a plugin that breaks the rules of its kind."""
+
+    kind = "invalid_plugin"
+
+    def __init__(self, plugin: str, why: str) -> None:
+        self.plugin, self.why = plugin, why
+        super().__init__(f"plugin {shown(plugin)}: {why}", plugin, why)
+
+
+class UnresolvedAnnotationError(PluginError, TypeError):
+    """A plugin's parameter has no annotation, or one that cannot be resolved at run time."""
+
+    kind = "unresolved_annotation"
+
+    def __init__(self, plugin: str, parameter: str, why: str) -> None:
+        self.plugin, self.parameter, self.why = plugin, parameter, why
+        super().__init__(
+            f"parameter {parameter} of plugin {shown(plugin)} {why}; annotate it with the type of a service (or of one "
+            f"| None), with Context, or with the class of its config, imported where the plugin is defined",
+            plugin,
+            parameter,
+            why,
+        )
+
+
+class InvalidPluginConfigError(PluginError, ValueError):
+    """A plugin's config does not fit its class; all faults at once, without the values."""
+
+    kind = "invalid_plugin_config"
+
+    def __init__(self, plugin: str, faults: Sequence[ConfigFault]) -> None:
+        self.plugin, self.faults = plugin, tuple(faults)
+        told = "".join(f"\n  {fault.field or 'config'}: {fault.message}" for fault in self.faults)
+        super().__init__(
+            f"the config of plugin {shown(plugin)} has {_count(self.faults, 'fault')}:{told}", plugin, self.faults
+        )
+
+
+class PluginFailedError(PluginError, RuntimeError):
+    """A plugin's set-up failed; all that it had registered was undone. ``__cause__`` is what it raised."""
+
+    kind = "plugin_failed"
+
+    def __init__(self, plugin: str, error: str, message: str) -> None:
+        self.plugin, self.error, self.message = plugin, error, message
+        super().__init__(
+            f"plugin {shown(plugin)} failed in set-up and was rolled back: {error}: {message}", plugin, error, message
+        )
+
+
+class PluginTimeoutError(PluginError, TimeoutError):
+    """A plugin hangs in set-up or teardown."""
+
+    kind = "plugin_timeout"
+
+    def __init__(self, plugin: str, phase: str, seconds: float) -> None:
+        self.plugin, self.phase, self.seconds = plugin, phase, seconds
+        super().__init__(
+            f"plugin {shown(plugin)} hangs in {phase}: it was cancelled after {seconds:g} s; "
+            f"see what it awaits there, or allow it more time",
+            plugin,
+            phase,
+            seconds,
+        )
+
+
+class PluginDeadlockError(PluginError, RuntimeError):
+    """A plugin waits, in its own teardown or set-up, for one that waits for it."""
+
+    kind = "plugin_deadlock"
+
+    def __init__(self, waiting: str, target: str) -> None:
+        self.waiting, self.target = waiting, target
+        super().__init__(
+            f"plugin {shown(waiting)} would wait for plugin {shown(target)} to go, which waits for it; "
+            f"leave that to the kernel, which unloads dependents first",
+            waiting,
+            target,
+        )
+
+
+class MissingServiceError(ForewordError, LookupError):
+    """Nobody provides a service, or its provider is not active."""
+
+    kind = "missing_service"
+
+    def __init__(self, service: str, plugin: str, provided: Sequence[str]) -> None:
+        self.service, self.plugin, self.provided = service, plugin, tuple(provided)
+        super().__init__(
+            f"{shown(plugin)} requires the service {service}, which nobody provides now; mount its provider, or wait "
+            f"for it by annotating a parameter of the plugin; provided now: {', '.join(self.provided) or 'nothing'}",
+            service,
+            plugin,
+            self.provided,
+        )
+
+
+class DuplicateServiceError(ForewordError, ValueError):
+    """A service of that type is provided already."""
+
+    kind = "duplicate_service"
+
+    def __init__(self, service: str, plugin: str, holder: str) -> None:
+        self.service, self.plugin, self.holder = service, plugin, holder
+        super().__init__(
+            f"{shown(plugin)} cannot provide {service}: {shown(holder)} does already; unmount one of them",
+            service,
+            plugin,
+            holder,
+        )
+
+
+class EventModeError(ForewordError, TypeError):
+    """An event is dispatched or listened to in a way that its mode does not allow."""
+
+    kind = "event_mode"
+
+    def __init__(self, event: str, why: str) -> None:
+        self.event, self.why = event, why
+        super().__init__(f"event {event} {why}", event, why)
+
+
+class WrongThreadError(ForewordError, RuntimeError):
+    """Something that belongs to the kernel's thread is done in another one."""
+
+    kind = "wrong_thread"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"{what} belongs to the thread of the kernel's event loop; get there with anyio.from_thread.run_sync(call)",
+            what,
+        )
 
 
 # -- registering -------------------------------------------------------------------------------------------------------

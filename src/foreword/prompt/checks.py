@@ -247,30 +247,29 @@ def checked_schemas(
         answering: in an assembly; a reserved name is then left to the order stage, which tells it after all failures.
     """
     given = cast("object", result.schemas)
+    who = "it" if answering else str(source)  # a failing answer is told with its provider's name in front
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidToolSchemaError(None, f"{source} gives {described(given)}, not a list of ToolSchema")
+        raise InvalidToolSchemaError(None, f"{who} gives {described(given)}, not a list of ToolSchema")
     schemas: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     last = source.memory.schemas
     if answering and last is not None and len(schemas) == len(last) and all(map(is_, schemas, last)):
         return last, _known(result, last, source)  # the very same frozen objects: checked already
     for schema in schemas:
-        _check_schema(schema, source, answering=answering)
+        _check_schema(schema, source, who, answering=answering)
     return schemas, _known(result, schemas, source)
 
 
-def _check_schema(schema: object, source: ToolSource, *, answering: bool) -> None:
+def _check_schema(schema: object, source: ToolSource, who: str, *, answering: bool) -> None:
     if not isinstance(schema, ToolSchema):
-        raise InvalidToolSchemaError(None, f"{source} gives {described(schema)} for a tool; make it a ToolSchema(…)")
+        raise InvalidToolSchemaError(None, f"{who} gives {described(schema)} for a tool; make it a ToolSchema(…)")
     name = cast("object", schema.name)
     if not isinstance(name, str) or not name or not spellable(name):
-        why = (
-            f"{source} gives a tool whose name is {shortened(name)}; it must be a non-empty string that UTF-8 can spell"
-        )
+        why = f"{who} gives a tool whose name is {shortened(name)}; it must be a non-empty string that UTF-8 can spell"
         raise InvalidToolSchemaError(None, why)
     description = cast("object", schema.description)
     if not isinstance(description, str) or not spellable(description):
         what = described(description) if not isinstance(description, str) else "text with a lone surrogate"
-        raise InvalidToolSchemaError(name, f"{source} gives {what} as its description; give a string")
+        raise InvalidToolSchemaError(name, f"{who} gives {what} as its description; give a string")
     if name == TOOL_ORDER_REST and not answering:
         raise ReservedToolNameError(name, str(source.origin))
 

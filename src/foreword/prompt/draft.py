@@ -133,7 +133,7 @@ class Draft:
     def _accept_tools(self, source: ToolSource, answer: object) -> None:
         refuse_awaitable(answer, "the answer of a tool provider")
         if not isinstance(answer, (ToolProviderResult, list, tuple)):
-            why = f"{source} gives {described(answer)}; return ToolProviderResult(schemas=[…])"
+            why = f"it gives {described(answer)}; return ToolProviderResult(schemas=[…])"
             raise InvalidToolSchemaError(None, why)
         result = answer if isinstance(answer, ToolProviderResult) else ToolProviderResult(answer)  # pyright: ignore[reportUnknownArgumentType]
         schemas, known = checked_schemas(result, source, answering=True)

@@ -109,7 +109,7 @@ class Rendering:
         )
 
     def owner_of(self, text: str) -> tuple[Span, ...]:
-        """The spans behind the first place where a stretch of text stands in the system text.
+        """The spans behind the first place where a stretch of text stands in the system text, cut to that stretch.
 
         Raises:
             LookupError: the system text does not hold it.

@@ -31,6 +31,7 @@ class Span:
         origin: who put it there: for a variable's value the variable's owner, not the section's.
         section: the section or context it stands in; None for a separator.
         variable: the variable's name; None unless the kind is ``variable``.
+        section_origin: who contributed that section or context; for a literal the same as `origin`.
         source: file and line of the text or of the call that registered it, if known.
     """
 
@@ -41,6 +42,7 @@ class Span:
     section: str | None = None
     variable: str | None = None
     source: Source | None = None
+    section_origin: Origin | None = None
 
     @property
     def owner(self) -> str:
@@ -73,8 +75,14 @@ class Spans(Sequence[Span]):
         return self._spans[bisect_right(self._spans, position, key=lambda span: span.start) - 1]
 
     def between(self, start: int, end: int) -> tuple[Span, ...]:
-        """The spans that touch a stretch."""
-        return tuple(span for span in self._spans if span.start < end and start < span.end)
+        """The spans of a stretch, cut to it; the source of each is the line at which its part begins."""
+        return tuple(self._cut(span, start, end) for span in self._spans if span.start < end and start < span.end)
+
+    def _cut(self, span: Span, start: int, end: int) -> Span:
+        first = max(span.start, start)
+        lines = self.text.count("\n", span.start, first) if span.kind == "literal" else 0
+        source = None if span.source is None else span.source.down(lines)
+        return replace(span, start=first, end=min(span.end, end), source=source)
 
     def utf8(self) -> tuple[Span, ...]:
         """The same spans with positions in bytes of the text's UTF-8."""
@@ -155,12 +163,12 @@ def _pieces(
             pending = []
             owner = variable_origin(segment.text)
             value = values[segment.text] or ""
-            yield Span(0, 0, "variable", owner, entry.name, segment.text, owner.source), len(value)
+            yield Span(0, 0, "variable", owner, entry.name, segment.text, owner.source, origin), len(value)
         else:
             lines += entry.text.count("\n", counted, segment.start)
             counted = segment.start
             source = None if origin.source is None else origin.source.down(lines)
-            pending.append((Span(0, 0, "literal", origin, entry.name, None, source), len(segment.text)))
+            pending.append((Span(0, 0, "literal", origin, entry.name, None, source, origin), len(segment.text)))
     yield from _joined(pending)
 
 

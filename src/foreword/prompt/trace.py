@@ -286,7 +286,7 @@ def _differences(
         if key not in old:
             yield "added", entry
         elif entry is not old[key] and entry != old[key]:
-            yield "changed", entry
+            yield "changed", old[key]
     common_before = [key for key in old if key in new]
     common_after = [key for key in new if key in old]
     if common_before == common_after:

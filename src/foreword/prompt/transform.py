@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from foreword.errors import ListenerError, with_article
 from foreword.kernel.scope import GLOBAL
 from foreword.prompt.assembly import AssembledContext, AssembledSection, PromptAssembly
-from foreword.prompt.contributions import ToolSchema
+from foreword.prompt.contributions import TOOL_ORDER_REST, ToolSchema
 from foreword.prompt.difference import changed_stretch
 from foreword.prompt.origin import Origin
 from foreword.prompt.text import described
@@ -227,10 +227,21 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
                 cast("list[object]", entries)[at] = replace(entry, origin=origin)
     start, stop = (0, 0) if tools is None else changed_stretch(before.tools or (), tools)
     for tool in cast("list[object]", tools)[start:stop] if tools is not None else ():
-        if not isinstance(tool, ToolSchema):
-            raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
+        _check_tool(tool)
     if assembly.variables != before.variables:
         _check_variables(assembly.variables)
+
+
+def _check_tool(tool: object) -> None:
+    if not isinstance(tool, ToolSchema):
+        raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
+    name, description = cast("tuple[object, object]", (tool.name, tool.description))
+    if not isinstance(name, str) or not name or name == TOOL_ORDER_REST:
+        raise TypeError(f"put a tool among the tools whose name is {name!r}; give it a name of its own")
+    if not isinstance(description, str):
+        raise TypeError(
+            f"put the tool {name} among the tools, whose description is {described(description)}; give text"
+        )
 
 
 def _check_variables(variables: object) -> None:
