@@ -43,6 +43,7 @@ __all__ = [
     "InvalidPluginError",
     "InvalidToolSchemaError",
     "InvalidVariableNameError",
+    "KernelOwnsError",
     "ListenerError",
     "LoneSurrogateError",
     "MalformedReferenceError",
@@ -314,6 +315,20 @@ class DuplicateServiceError(ForewordError, ValueError):
             service,
             plugin,
             holder,
+        )
+
+
+class KernelOwnsError(ForewordError, TypeError):
+    """A prompt under a kernel is asked for what only one that stands alone does: there, plugins own and undo."""
+
+    kind = "kernel_owns"
+
+    def __init__(self, call: str, instead: str) -> None:
+        self.call, self.instead = call, instead
+        super().__init__(
+            f"{call} is for a prompt that stands alone; under a kernel every owner is a plugin: use {instead}",
+            call,
+            instead,
         )
 
 

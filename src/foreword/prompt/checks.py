@@ -26,12 +26,12 @@ from foreword.errors import (
 from foreword.kernel.source import Source
 from foreword.prompt.contributions import (
     TOOL_ORDER_REST,
-    Context,
     Entry,
     OrderedText,
     Placeholder,
     Protection,
     Provider,
+    RuntimeContext,
     Section,
     ToolProviderResult,
     ToolSchema,
@@ -60,7 +60,7 @@ __all__ = [
 
 _LONGEST_TIMEOUT = 10**7  # about four months; what is longer is a mistake, and event loops do not take just any number
 
-E = TypeVar("E", bound=Section | Context | Variable)
+E = TypeVar("E", bound=Section | RuntimeContext | Variable)
 
 
 # -- names and orders --------------------------------------------------------------------------------------------------

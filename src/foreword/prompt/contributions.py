@@ -196,7 +196,7 @@ class Section(OrderedText):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Context(OrderedText):
+class RuntimeContext(OrderedText):
     """A part of the runtime-context snapshot: dynamic facts, kept out of the system prompt."""
 
     sensitive: bool = False

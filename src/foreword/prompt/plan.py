@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from foreword.prompt.contributions import Context, Entry, OrderedText, Section, ToolSource, Variable
+from foreword.prompt.contributions import Entry, OrderedText, RuntimeContext, Section, ToolSource, Variable
 
 if TYPE_CHECKING:
     from foreword.prompt.config import SystemPromptConfig
@@ -212,7 +212,9 @@ class Plan:
         scoped = layers[1:]
         if base is None:
             self.sections: Lineup[Section] = Lineup[Section].of_global(layers[0].sections, by_name=by_name)
-            self.contexts: Lineup[Context] = Lineup[Context].of_global(layers[0].contexts, by_name=by_name)
+            self.contexts: Lineup[RuntimeContext] = Lineup[RuntimeContext].of_global(
+                layers[0].contexts, by_name=by_name
+            )
             self.variables = _global_variables(layers[0].variables)
         else:
             self.sections = base.sections.extended([layer.sections for layer in scoped], by_name=by_name)

@@ -25,7 +25,7 @@ from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
 from foreword.kernel.source import caller, calling_line
 from foreword.prompt.checks import with_value
-from foreword.prompt.contributions import Context, Protection, Section, Suppressor, ToolSource, Variable
+from foreword.prompt.contributions import Protection, RuntimeContext, Section, Suppressor, ToolSource, Variable
 from foreword.prompt.plan import Memo, Plan, compile_plan
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EntryRegistration", "PromptLayer", "Registry"]
 
-E = TypeVar("E", bound=Section | Context | Variable)
+E = TypeVar("E", bound=Section | RuntimeContext | Variable)
 T = TypeVar("T")
 
 
@@ -61,7 +61,7 @@ class PromptLayer:
         self.number = 0
         self.plan: Plan | None = None  # the last plan of the chain that ends here
         self.sections: NamedTable[Section] = NamedTable()
-        self.contexts: NamedTable[Context] = NamedTable()
+        self.contexts: NamedTable[RuntimeContext] = NamedTable()
         self.variables: NamedTable[Variable] = NamedTable()
         self.tools: dict[ToolSource, None] = {}
         self.protections: dict[Protection, None] = {}
@@ -85,15 +85,20 @@ class PromptLayer:
 class Registry:
     """The core that all views of one `SystemPrompt` share."""
 
-    def __init__(self, config: SystemPromptConfig) -> None:
+    def __init__(
+        self,
+        config: SystemPromptConfig,
+        assemble_listeners: Listeners | None = None,
+        change_listeners: Listeners | None = None,
+    ) -> None:
         self.config = config
         self.layers: Layers[PromptLayer] = Layers(PromptLayer)
         self.stuck: dict[object, EntryRef] = {}  # providers that were left running past their timeout
         self._memo = Memo()
         self._lock = Lock()
         self._sequence = count(1)
-        self.assemble_listeners = Listeners()
-        self.change_listeners = Listeners()
+        self.assemble_listeners = Listeners() if assemble_listeners is None else assemble_listeners
+        self.change_listeners = Listeners() if change_listeners is None else change_listeners
         self._reserved: Counter[str] = Counter()  # section names under a global protection
         self._in_scopes: Counter[str] = Counter()  # section names in layers of scopes
 
@@ -159,7 +164,7 @@ class Registry:
         self._register(owner, scope, registration, insert)
         return registration
 
-    def remove_named(self, scope: ScopeKey, entry: Section | Context | Variable) -> None:
+    def remove_named(self, scope: ScopeKey, entry: Section | RuntimeContext | Variable) -> None:
         """Undo `add_named`."""
 
         def remove() -> None:

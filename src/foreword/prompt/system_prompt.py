@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, RunningLoopError
+from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, KernelOwnsError, RunningLoopError
+from foreword.kernel.context import Context
 from foreword.kernel.effects import Owner, Registration, UndoStack
 from foreword.kernel.events import name_of
+from foreword.kernel.plugins import plugin
 from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
+from foreword.kernel.services import Service
 from foreword.kernel.source import caller, calling_line
 from foreword.prompt.asking import run_loop, running_loop
 from foreword.prompt.checks import (
@@ -36,13 +39,14 @@ from foreword.prompt.contributions import (
     IDENTITY_SECTION,
     PERSONA_ORDER,
     PERSONA_SECTION,
-    Context,
     Provider,
+    RuntimeContext,
     Section,
     Suppressor,
     ToolSource,
     Variable,
 )
+from foreword.prompt.events import SYSTEM_PROMPT_ASSEMBLE, SYSTEM_PROMPT_CHANGE
 from foreword.prompt.origin import Origin
 from foreword.prompt.pipeline import Run
 from foreword.prompt.registry import EntryRegistration, Registry
@@ -83,7 +87,7 @@ class _Missing:
 _MISSING: Any = _Missing()
 
 
-class SystemPrompt:
+class SystemPrompt(Service):
     """The system prompt of an agent, assembled from what its plugins contribute.
 
     Built directly, it is the view of the owner ``main`` on the global layer, and needs no kernel and no event loop.
@@ -96,7 +100,7 @@ class SystemPrompt:
         InvalidConfigError: all faults of the configuration at once.
     """
 
-    __slots__ = ("_binding", "_key", "_owner", "_registry")
+    __slots__ = ("_binding", "_ctx", "_key", "_owner", "_registry")
 
     def __init__(self, config: SystemPromptConfig | None = None, **fields: Unpack[ConfigFields]) -> None:
         if config is not None and fields:
@@ -108,10 +112,36 @@ class SystemPrompt:
         self._owner: Owner = UndoStack(_MAIN)
         self._key = GLOBAL
         self._binding: ParentBinding | None = None
-        source = calling_line(caller(1))
-        identity = config.identity
-        if identity is None and config.include_harness_identity:
-            identity = HARNESS_IDENTITY
+        self._ctx: Context | None = None
+        self._open(calling_line(caller(1)), harness_identity=bool(config.include_harness_identity))
+
+    # -- as a service --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def as_plugin(cls) -> Callable[..., Any]:
+        """The plugin that provides a `SystemPrompt` to others; what ``ctx.mount(SystemPrompt, config)`` mounts."""
+        return system_prompt_plugin
+
+    def bind(self, ctx: Context) -> SystemPrompt:
+        """The view of a context: its owner is the context's plugin, its scope the context's."""
+        return self._view(ctx.fiber, ctx.key, ctx.binding, ctx)
+
+    @classmethod
+    def _serving(cls, config: SystemPromptConfig, ctx: Context) -> SystemPrompt:
+        """A prompt for a kernel: its listeners are those of the kernel's events, its openers belong to its plugin."""
+        prompt = cls.__new__(cls)
+        root = ctx.root
+        prompt._registry = Registry(
+            config, root.listeners(SYSTEM_PROMPT_ASSEMBLE), root.listeners(SYSTEM_PROMPT_CHANGE)
+        )
+        prompt._owner, prompt._key, prompt._binding, prompt._ctx = ctx.fiber, GLOBAL, None, ctx
+        prompt._open(calling_line(caller(0)), harness_identity=config.include_harness_identity is not False)
+        return prompt
+
+    def _open(self, source: Source, *, harness_identity: bool) -> None:
+        """Register the sections that every prompt opens with."""
+        config = self._registry.config
+        identity = HARNESS_IDENTITY if config.identity is None and harness_identity else config.identity
         if identity is not None:
             self._text(Section, IDENTITY_SECTION, identity, source, order=IDENTITY_ORDER)
         self._text(Section, PERSONA_SECTION, config.persona, source, order=PERSONA_ORDER)
@@ -152,10 +182,13 @@ class SystemPrompt:
         """A view with a new owner in the same scope; it closes with this one, or before.
 
         Raises:
+            KernelOwnsError: under a kernel, where every owner is a plugin.
             InactiveContextError: this view is closed.
         """
         self._require_active()
-        view = self._view(checked_name("owner", name, self._owner.name), self._key, None)
+        if self._ctx is not None:
+            raise KernelOwnsError(f"owner({name!r})", "ctx.mount(plugin)")
+        view = self._view(UndoStack(checked_name("owner", name, self._owner.name)), self._key, None)
         self._owner.add(view.close)
         return view
 
@@ -176,11 +209,13 @@ class SystemPrompt:
             InactiveContextError: this view is closed.
         """
         self._require_active()
+        if self._ctx is not None:
+            return self.bind(self._ctx.scope(name, parent))
         if isinstance(name, ScopeKey):
             binding = None if parent is None else bind_parent(name, parent)
-            return self._view(name.name, name, binding)
+            return self._view(UndoStack(name.name), name, binding)
         key = ScopeKey(checked_name("scope", name, self._owner.name))
-        return self._view(name, key, bind_parent(key, parent))
+        return self._view(UndoStack(key.name), key, bind_parent(key, parent))
 
     def close(self) -> None:
         """Undo all that was registered through this view and through the views that `owner` made from it.
@@ -189,11 +224,12 @@ class SystemPrompt:
         Closing twice does nothing.
 
         Raises:
+            KernelOwnsError: under a kernel, where undoing may have to wait: ``await fiber.dispose()``.
             Exception: the first error of a change listener, later ones noted on it.
         """
-        owner = self._owner
-        if isinstance(owner, UndoStack):
-            owner.close()
+        if not isinstance(self._owner, UndoStack):
+            raise KernelOwnsError("close()", "await fiber.dispose(), or await ctx.dispose() of a scope's context")
+        self._owner.close()
 
     def __enter__(self) -> Self:
         return self
@@ -267,7 +303,7 @@ class SystemPrompt:
     def context(
         self, name: str, text: Text, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
         sensitive: bool = False, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None,
-    ) -> EntryRegistration[Context]: ...  # fmt: skip
+    ) -> EntryRegistration[RuntimeContext]: ...  # fmt: skip
     @overload
     def context(
         self, name: str, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
@@ -295,7 +331,7 @@ class SystemPrompt:
             "order": order, "verbatim": verbatim, "requires_tools": requires_tools, "sensitive": sensitive,
             "when": when, "on_error": on_error, "timeout": timeout,
         }  # fmt: skip
-        return self._now_or_decorated(text, lambda given: self._text(Context, name, given, source, **options))
+        return self._now_or_decorated(text, lambda given: self._text(RuntimeContext, name, given, source, **options))
 
     @overload
     def variable(
@@ -508,14 +544,16 @@ class SystemPrompt:
         context = AssembleContext() if context is None else context
         return Run(self._registry, self._key if context.scope is None else context.scope, context)
 
-    def _view(self, name: str, key: ScopeKey, binding: ParentBinding | None) -> SystemPrompt:
+    def _view(
+        self, owner: Owner, key: ScopeKey, binding: ParentBinding | None, ctx: Context | None = None
+    ) -> SystemPrompt:
         view = SystemPrompt.__new__(SystemPrompt)
-        view._registry, view._owner, view._key, view._binding = self._registry, UndoStack(name), key, binding
+        view._registry, view._owner, view._key, view._binding, view._ctx = self._registry, owner, key, binding, ctx
         return view
 
     def _text(
         self,
-        kind: type[Section] | type[Context],
+        kind: type[Section] | type[RuntimeContext],
         name: str,
         given: object,
         source: Source,
@@ -548,16 +586,29 @@ class SystemPrompt:
 
     def _check_listener(self, listener: object, source: Source) -> None:
         self._require_active()
+        self._require_own_thread()
         if not callable(listener):
             why = f"must be a function, not {described(listener)}"
             raise InvalidOptionError(self._origin(source).ref("listener", "(none)"), "listener", why)
 
     def _origin(self, source: Source) -> Origin:
+        self._require_own_thread()
         return Origin(self._owner.name, None if self._key is GLOBAL else self._key.name, source)
+
+    def _require_own_thread(self) -> None:
+        """Under a kernel, what changes the registry belongs to the kernel's thread."""
+        if self._ctx is not None:
+            self._ctx.root.check_thread("registering")
 
     def _require_active(self) -> None:
         if not self._owner.active:
             raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
+
+
+@plugin(name="system-prompt", config=SystemPromptConfig)
+def system_prompt_plugin(config: SystemPromptConfig, ctx: Context) -> None:
+    """Provide a `SystemPrompt` to the plugins of a kernel."""
+    ctx.provide(SystemPrompt._serving(config, ctx))  # pyright: ignore[reportPrivateUsage]
 
 
 LP = TypeVar("LP", bound=AssembleListener)
