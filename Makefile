@@ -10,7 +10,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 run: env ## show the review example's prompt, each stretch beside its owner
-	@.venv/bin/foreword show examples/review/prompt.py:build --annotate
+	@.venv/bin/foreword show examples/review/prompt.py:build --annotate --contexts --tools
 
 test: env ## everything that CI checks, on every Python from 3.11 to 3.13 found here
 	@bash scripts/test.sh all

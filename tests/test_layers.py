@@ -25,7 +25,15 @@ class Wall:
 
 EVENT_LOOPS = Wall(
     frozenset({"anyio", "asyncio", "sniffio", "trio"}),
-    behind=("prompt/asking.py", "kernel/fiber.py", "testing/"),
+    behind=(
+        "prompt/asking.py",
+        "prompt/running.py",
+        "kernel/context.py",
+        "kernel/fiber.py",
+        "kernel/life.py",
+        "compose/",
+        "testing/",
+    ),
     lazily=True,
 )
 TERMINAL = Wall(frozenset({"click", "rich"}), behind=("cli/",), lazily=False)

@@ -8,6 +8,8 @@
     ├── MissingServiceError, DuplicateServiceError, EventModeError, WrongThreadError
     ├── RegistrationError                 a registration that is refused; nothing was changed
     ├── InvalidConfigError                all faults of a configuration at once
+    ├── YamlError, DeploymentError        all faults of a file at once, each with its place
+    ├── UntrustedFileError, TrustStoreError
     ├── AssemblyError                     one assembly that cannot be made
     │   └── ProviderFailedError           all failing providers at once, in a fixed order
     └── RenderError                       a text that cannot be rendered; carries line, column and a caret
@@ -29,12 +31,14 @@ __all__ = [
     "AssemblyCancelledError",
     "AssemblyError",
     "ConfigFault",
+    "DeploymentError",
     "DuplicateEntryError",
     "DuplicateServiceError",
     "EmptyNameError",
     "EmptyProtectionError",
     "EntryRef",
     "EventModeError",
+    "Fault",
     "ForewordError",
     "InactiveContextError",
     "InvalidConfigError",
@@ -58,6 +62,7 @@ __all__ = [
     "PluginFailedError",
     "PluginTimeoutError",
     "PromptTooLargeError",
+    "ProtectedOverrideError",
     "ProtectedSectionShadowError",
     "ProtectionConflictError",
     "ProviderFailedError",
@@ -70,13 +75,17 @@ __all__ = [
     "ScopeAlreadyBoundError",
     "ScopeCycleError",
     "ScopeError",
+    "ThreadsExhaustedError",
+    "TrustStoreError",
     "UnknownEntryError",
     "UnknownToolOrderError",
     "UnknownVariableError",
     "UnreadableTextError",
     "UnresolvedAnnotationError",
+    "UntrustedFileError",
     "ValuelessVariableError",
     "WrongThreadError",
+    "YamlError",
     "did_you_mean",
 ]
 
@@ -107,8 +116,11 @@ def with_article(noun: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as messages show it: a long one is cut, so that a message stays readable."""
-    return name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…"
+    """A name as messages show it: on one line, what cannot be printed escaped, and cut where it is long."""
+    cut = name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str = "names") -> str:
@@ -249,10 +261,14 @@ class PluginFailedError(PluginError, RuntimeError):
 
     kind = "plugin_failed"
 
-    def __init__(self, plugin: str, error: str, message: str) -> None:
-        self.plugin, self.error, self.message = plugin, error, message
+    def __init__(self, plugin: str, error: str, message: str, phase: str = "in set-up") -> None:
+        self.plugin, self.error, self.message, self.phase = plugin, error, message, phase
         super().__init__(
-            f"plugin {shown(plugin)} failed in set-up and was rolled back: {error}: {message}", plugin, error, message
+            f"plugin {shown(plugin)} failed {phase} and was rolled back: {error}: {message}",
+            plugin,
+            error,
+            message,
+            phase,
         )
 
 
@@ -280,7 +296,7 @@ class PluginDeadlockError(PluginError, RuntimeError):
     def __init__(self, waiting: str, target: str) -> None:
         self.waiting, self.target = waiting, target
         super().__init__(
-            f"plugin {shown(waiting)} would wait for plugin {shown(target)} to go, which waits for it; "
+            f"plugin {shown(waiting)} would wait for plugin {shown(target)}, which waits for it; "
             f"leave that to the kernel, which unloads dependents first",
             waiting,
             target,
@@ -369,9 +385,10 @@ class EmptyNameError(RegistrationError, ValueError):
 
     def __init__(self, entry_kind: str, owner: str, given: str) -> None:
         self.entry_kind, self.owner, self.given = entry_kind, owner, given
+        custom = '; by custom it is "owner:name", as in "tool:bash"' if entry_kind in ("section", "context") else ""
         super().__init__(
             f"the name of {with_article(entry_kind)} of {owner} must be a non-empty string that UTF-8 can spell, "
-            f'not {given}; by custom it is "owner:name", as in "tool:bash"',
+            f"not {given}{custom}",
             entry_kind,
             owner,
             given,
@@ -462,6 +479,22 @@ class ReservedToolNameError(RegistrationError, ValueError):
             f"so rename the tool",
             tool,
             owner,
+        )
+
+
+class ProtectedOverrideError(RegistrationError, ValueError):
+    """A deployment would override a section whose name is protected."""
+
+    kind = "protected_override"
+
+    def __init__(self, name: str, override: str, protection: EntryRef) -> None:
+        self.name, self.override, self.protection = name, override, protection
+        super().__init__(
+            f'{override} would override section "{shown(name)}", which is protected by {protection}; '
+            f"take out one of the two",
+            name,
+            override,
+            protection,
         )
 
 
@@ -561,6 +594,71 @@ class InvalidConfigError(ForewordError, ValueError):
         super().__init__(f"the configuration has {_count(self.faults, 'fault')}:{told}", self.faults)
 
 
+# -- files that people write -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a file, and where it stands."""
+
+    file: str  # as it was named
+    line: int | None  # from 1; None where the syntax gives no lines, or the fault is about the whole file
+    path: str  # inside the file, as in ``plugins[1].use``; empty for the whole
+    message: str
+    column: int | None = None  # from 1
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        if not self.path and self.line is not None and self.column is not None:
+            place += f":{self.column}"
+        return f"{place}: {self.path}: {self.message}" if self.path else f"{place}: {self.message}"
+
+
+class YamlError(ForewordError, ValueError):
+    """All faults of a YAML text that could be found; after a fault of the syntax nothing more can be."""
+
+    kind = "yaml_fault"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(_listed("the YAML", self.faults), self.faults)
+
+
+class DeploymentError(ForewordError, ValueError):
+    """All faults of a deployment at once, in the order of its file."""
+
+    kind = "invalid_deployment"
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(_listed("the deployment", self.faults), self.faults)
+
+
+class UntrustedFileError(ForewordError, PermissionError):
+    """A deployment file that was found, not named, and that nobody trusted as it stands."""
+
+    kind = "untrusted_file"
+
+    def __init__(self, file: str, why: str) -> None:
+        self.file, self.why = file, why
+        super().__init__(
+            f"{file} {why}, so nothing of it is run; read it, then name it in the command, or trust it: "
+            f"foreword trust {file}",
+            file,
+            why,
+        )
+
+
+class TrustStoreError(ForewordError, RuntimeError):
+    """The list of trusted files cannot be found, read or written."""
+
+    kind = "trust_store"
+
+    def __init__(self, store: str, why: str) -> None:
+        self.store, self.why = store, why
+        super().__init__(f"the list of trusted files, {store}, {why}", store, why)
+
+
 # -- assembling --------------------------------------------------------------------------------------------------------
 
 
@@ -640,6 +738,20 @@ class ProviderTimeoutError(AssemblyError, TimeoutError):
     def __init__(self, timeout: float, how: str) -> None:
         self.timeout, self.how = timeout, how
         super().__init__(f"no answer within its timeout of {timeout:g} s: {how}", timeout, how)
+
+
+class ThreadsExhaustedError(AssemblyError, RuntimeError):
+    """All threads for sync providers are stuck."""
+
+    kind = "threads_exhausted"
+
+    def __init__(self, stuck: Sequence[EntryRef]) -> None:
+        self.stuck = tuple(stuck)
+        super().__init__(
+            f"all {len(self.stuck)} threads for sync providers are stuck, in {'; '.join(map(str, self.stuck))}; "
+            f"mend those providers, or make them async",
+            self.stuck,
+        )
 
 
 class MissingContextValueError(AssemblyError, KeyError):
@@ -813,6 +925,10 @@ class LoneSurrogateError(RenderError):
             place,
             variable,
         )
+
+
+def _listed(what: str, faults: Sequence[Fault]) -> str:
+    return f"{what} has {_count(faults, 'fault')}:" + "".join(f"\n  {fault}" for fault in faults)
 
 
 def _count(things: Sequence[object], noun: str) -> str:

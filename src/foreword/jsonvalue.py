@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
-from foreword.errors import NotJsonError
+from foreword.errors import NotJsonError, with_article
 
 if TYPE_CHECKING:
     from typing import Self
@@ -99,14 +99,16 @@ def _freeze(value: object, path: str, depth: int) -> JsonValue:
     if isinstance(value, float):
         return _float(value, path)
     if depth >= MAX_DEPTH:
-        raise NotJsonError(path, f"is nested more than {MAX_DEPTH} deep (or contains itself)")
+        raise NotJsonError(path, f"is nested more than {MAX_DEPTH} deep (or contains itself); flatten it")
     if isinstance(value, dict):
         items = cast("dict[object, object]", value).items()
         return FrozenDict({_key(key, path): _freeze(item, f"{path}.{key}", depth + 1) for key, item in items})
     if isinstance(value, list):
         members = enumerate(cast("list[object]", value))
         return FrozenList([_freeze(item, f"{path}[{index}]", depth + 1) for index, item in members])
-    raise NotJsonError(path, f"is a {type(value).__name__}, which JSON does not have")
+    kind = type(value)
+    way_out = "give a list" if issubclass(kind, (tuple, set, frozenset)) else "give what it stands for"
+    raise NotJsonError(path, f"is {with_article(kind.__name__)}, which JSON does not have; {way_out}")
 
 
 def _string(value: str, path: str) -> str:
@@ -114,13 +116,14 @@ def _string(value: str, path: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError as fault:
-            raise NotJsonError(path, f"holds a lone surrogate at character {fault.start}") from None
+            why = f"holds a lone surrogate at character {fault.start}; repair it where it is read"
+            raise NotJsonError(path, why) from None
     return "".join((value,))  # a subclass (a StrEnum member, say) becomes a plain string
 
 
 def _float(value: float, path: str) -> float:
     if not math.isfinite(value):
-        raise NotJsonError(path, f"is {value}, which JSON does not have")
+        raise NotJsonError(path, f"is {value}, which JSON does not have; give a number or None")
     if value == 0 and math.copysign(1, value) < 0:
         raise NotJsonError(path, "is −0.0, which does not survive JSON; use 0")
     return float(value)
@@ -128,5 +131,5 @@ def _float(value: float, path: str) -> float:
 
 def _key(key: object, path: str) -> str:
     if not isinstance(key, str):
-        raise NotJsonError(path, f"has the key {key!r}, which is no string")
+        raise NotJsonError(path, f"has the key {key!r}, which is no string; give it as one")
     return _string(key, f"the key {key!r} of {path or 'the value'}")

@@ -14,6 +14,7 @@ from foreword import AssembleContext, JsonValue, PromptAssembly, SystemPrompt, S
 from foreword.testing.conformance import (
     Answer,
     Door,
+    Kernel,
     Place,
     Scenario,
     ScenarioError,
@@ -84,6 +85,14 @@ def test_nothing_recorded_is_lost() -> None:
 def test_recorded_answers(scenario: Scenario, door: Door) -> None:
     """What the original answered is what comes, from plain code and in a loop."""
     found = mismatches(scenario, door=door)
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("backend", ["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+def test_recorded_answers_of_a_kernel(scenario: Scenario, backend: str) -> None:
+    """Served to plugins that come and go, the same prompt gives the same answers, on each event loop."""
+    found = mismatches(scenario, door="async", driver=Kernel(), backend=backend)
     assert not found, "\n".join(map(str, found))
 
 
@@ -308,6 +317,38 @@ def test_a_driver_that_waits_needs_the_async_door() -> None:
     assert run(steps({"op": "changes"}), driver=Waiting(), door="async") == [0]
 
 
+def test_the_kernel_driver_needs_the_async_door() -> None:
+    """A kernel cannot run without a loop, whatever is asked of it."""
+    with pytest.raises(RuntimeError):
+        run(steps({"op": "changes"}), driver=Kernel())
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_places_of_a_kernel_are_plugins_and_scopes(backend: str) -> None:
+    """What a plugin contributed, and what a scope's plugin did, goes when either is disposed of."""
+    answers = run(
+        steps(
+            {"op": "plugin", "as": "p"},
+            {"op": "scope", "as": "s"},
+            {"op": "plugin", "as": "q", "in": "s"},
+            {"op": "section", "in": "p", "name": "a", "order": 1, "text": "A"},
+            {"op": "section", "in": "q", "name": "b", "order": 2, "text": "B"},
+            {"op": "assemble", "scope": "s"},
+            {"op": "dispose", "what": "p"},
+            {"op": "assemble", "scope": "s"},
+            {"op": "dispose", "what": "s"},
+            {"op": "assemble", "scope": "s"},
+            {"op": "section", "in": "q", "name": "c", "order": 2, "text": "C"},
+            config={"includeHarnessIdentity": False},
+        ),
+        door="async",
+        driver=Kernel(),
+        backend=backend,
+    )
+    assert [assembly(answers[at])["prompt"] for at in (5, 7, 9)] == ["A\n\nB", "B", ""]
+    assert answers[10] == {"error": "inactive_context"}
+
+
 def test_the_sync_door_loads_no_event_loop() -> None:
     """Where nothing async is asked for, nothing async is imported."""
     code = """
@@ -333,6 +374,17 @@ def test_command_counts_what_passes(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = written(tmp_path, HELLO, "", json.dumps(other, ensure_ascii=False))
     assert main([path]) == main([path, "--door", "async"]) == 0
     assert capsys.readouterr().out == "2 passed, 0 failed\n" * 2
+
+
+def test_command_has_both_drivers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A kernel replays what a prompt standing alone does, through the one door that it has."""
+    path = written(tmp_path, HELLO)
+    assert main([path, "--driver", "kernel"]) == main([path, "--driver", "standalone"]) == 0
+    assert capsys.readouterr().out == "1 passed, 0 failed\n" * 2
+    with pytest.raises(SystemExit) as refused:
+        main([path, "--driver", "kernel", "--door", "sync"])
+    assert refused.value.code == 2
+    assert "use --door async" in capsys.readouterr().err
 
 
 def test_command_tells_what_differs(tmp_path: Path) -> None:

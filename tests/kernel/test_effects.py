@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.support.short import Bell, facts, listener, tool
 
 from foreword import Registration, SystemPrompt, ToolProviderResult
-from tests.support.short import Bell, facts, listener, tool
 
 MAKERS: dict[str, Callable[[SystemPrompt], Registration]] = {
     "section": lambda view: view.section("s", "S", order=1),

@@ -18,7 +18,7 @@ PIECES = (
     "{{{{a}}}}", "{{{{ab}}}}", "a", "b", "ab", "b_1", "zz", "A", "1", "_", " ", "\n", "\r", "é", "𝄞", "$", "%s", "{0}",
 )  # fmt: skip
 PEACEFUL = tuple(piece for piece in PIECES if not {"{", "}"} & set(piece))
-FITTING = (*PEACEFUL, "{{a}}", "{{b}}", "{{ab}}", "{{b_1}}", "{{{{a}}}}", "{{{{b_1}}}}", "{", "} ")
+FITTING = (*PEACEFUL, "{{a}}", "{{b}}", "{{ab}}", "{{b_1}}", "{{{{a}}}}", "{{{{b_1}}}}", "{ ", "} ")
 
 SURROGATES = st.characters(min_codepoint=0xD800, max_codepoint=0xDFFF, categories=["Cs"])
 CHARACTERS = st.characters(codec="utf-8")

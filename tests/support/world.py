@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,10 +21,10 @@ from foreword import (
     ForewordError,
     Placeholder,
     PromptAssembly,
+    PromptTooLargeError,
     Registration,
     RenderError,
     Rendering,
-    Spans,
     SystemPrompt,
     ToolProviderResult,
     ToolSchema,
@@ -75,7 +76,7 @@ class InFile:
     name: str
 
 
-Given: TypeAlias = "str | None | Asked | InFile"
+Given: TypeAlias = "str | Asked | InFile | None"
 
 
 def provider(world: World, asked: Asked) -> Callable[..., Any]:
@@ -133,6 +134,11 @@ class Options:
 PLAIN = Options()
 
 
+def put(call: Callable[[Any], Any], given: Any) -> Any:
+    """The one line from which values are registered and replaced, so that the source of both is the same."""
+    return call(given)
+
+
 # -- what can be registered --------------------------------------------------------------------------------------------
 
 
@@ -149,7 +155,8 @@ class Text:
 
     def register(self, view: SystemPrompt, world: World) -> Registration:
         call = view.section if self.kind == "section" else view.context
-        return call(self.name, made(world, self.value), order=self.order, **self.options.of(world), **dict(self.more))
+        given = {"order": self.order, **self.options.of(world), **dict(self.more)}
+        return put(partial(call, self.name, **given), made(world, self.value))
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ class Value:
     options: Options = PLAIN
 
     def register(self, view: SystemPrompt, world: World) -> Registration:
-        return view.variable(self.name, made(world, self.value), **self.options.of(world))
+        return put(partial(view.variable, self.name, **self.options.of(world)), made(world, self.value))
 
 
 @dataclass(frozen=True)
@@ -277,37 +284,15 @@ def new_entry(kind: str, name: str, text: str) -> Any:
 # -- what can be observed ----------------------------------------------------------------------------------------------
 
 
-def observed(rendering: Rendering) -> dict[str, Any]:
-    """All that a rendering tells."""
-    return {
-        "text": rendering.text,
-        "snapshot": rendering.snapshot,
-        "tools": told_tools(rendering.tools),
-        "spans": told_spans(rendering.spans),
-        "snapshot spans": told_spans(rendering.snapshot_spans),
-        "digest": rendering.digest,
-        "dropped": rendering.dropped,
-        "trace": json.dumps(rendering.trace.to_json()),
-    }
-
-
 def told_tools(tools: Any) -> list[tuple[str, str, str]]:
     return [(tool.name, tool.description, json.dumps(tool.parameters)) for tool in tools]
 
 
-def told_spans(spans: Spans) -> list[tuple[Any, ...]]:
-    return [
-        (each.start, each.end, each.kind, each.owner, each.section, each.variable, each.listener, each.origin.scope,
-         str(each.source), str(each.origin.source))
-        for each in spans
-    ]  # fmt: skip
-
-
 def told_assembly(assembly: PromptAssembly) -> dict[str, Any]:
-    """All that an assembly tells."""
+    """All that an assembly tells; its entries hold their origins, and cannot be changed."""
     return {
-        "sections": [(each.name, each.text, each.verbatim, str(each.origin)) for each in assembly.sections],
-        "contexts": [(each.name, each.text, each.verbatim, str(each.origin)) for each in assembly.contexts],
+        "sections": list(assembly.sections),
+        "contexts": list(assembly.contexts),
         "tools": told_tools(assembly.tools),
         "variables": list(assembly.variables.items()),
     }
@@ -321,38 +306,51 @@ def told_error(error: ForewordError) -> tuple[str, str]:
 class Outcome:
     """What came of assembling and rendering."""
 
-    rendering: Rendering | None = None
+    told: dict[str, Any]
     assembly: PromptAssembly | None = None
-    told: dict[str, Any] = field(default_factory=dict)
+    rendering: Rendering | None = None
 
     def read(self) -> dict[str, Any]:
-        """Everything that can be read of it, now."""
-        return self.told if self.rendering is None else {**self.told, **observed(self.rendering)}
+        """Everything that can be read of it, now; most of it is only worked out when it is read."""
+        rendering = self.rendering
+        if rendering is None:
+            return self.told
+        return {
+            **self.told,
+            "text": rendering.text,
+            "snapshot": rendering.snapshot,
+            "sent tools": told_tools(rendering.tools),
+            "spans": list(rendering.spans),
+            "snapshot spans": list(rendering.snapshot_spans),
+            "digest": rendering.digest,
+            "dropped": rendering.dropped,
+            "trace": rendering.trace.to_json(),
+        }
+
+    def check_one_by_one(self) -> None:
+        """Rendering the assembly entry by entry gives the same text, or the same fault."""
+        if self.assembly is None:
+            return
+        try:
+            told: Any = (render_prompt(self.assembly), render_context_snapshot(self.assembly))
+        except RenderError as error:
+            told = told_error(error)
+        if self.rendering is not None:
+            assert told == (self.rendering.text, self.rendering.snapshot)
+        elif self.told["fault"][0] != PromptTooLargeError.kind:
+            assert told == self.told["fault"]
 
 
-def outcome(view: SystemPrompt, context: AssembleContext, by_hand: tuple[Action, ...] = ()) -> Outcome:
-    """Assemble, do something to the assembly by hand, render; what is only worked out when read is left for later."""
+def outcome(assembling: Callable[[], PromptAssembly], by_hand: tuple[Action, ...]) -> Outcome:
+    """Assemble, do something to the assembly by hand, render."""
     try:
-        assembly = view.assemble_sync(context)
+        assembly = assembling()
     except ForewordError as error:
-        return Outcome(told={"assembling": told_error(error)})
+        return Outcome({"no assembly": told_error(error)})
     for action in by_hand:
         act(assembly, action)
     try:
         rendering = render(assembly)
     except ForewordError as error:
-        if isinstance(error, RenderError):
-            assert told_error(error) == _error_one_by_one(assembly)
-        return Outcome(None, assembly, {**told_assembly(assembly), "rendering": told_error(error)})
-    assert rendering.text == render_prompt(assembly)
-    assert rendering.snapshot == render_context_snapshot(assembly)
-    return Outcome(rendering, assembly, told_assembly(assembly))
-
-
-def _error_one_by_one(assembly: PromptAssembly) -> tuple[str, str] | None:
-    try:
-        render_prompt(assembly)
-        render_context_snapshot(assembly)
-    except RenderError as error:
-        return told_error(error)
-    return None
+        return Outcome({**told_assembly(assembly), "fault": told_error(error)}, assembly)
+    return Outcome(told_assembly(assembly), assembly, rendering)

@@ -12,14 +12,17 @@ root unloads everything, last in, first out.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
-from foreword.errors import EventModeError, WrongThreadError
+from foreword.errors import EventModeError, InactiveContextError, WrongThreadError
 from foreword.kernel.effects import Registration, Undo, add_later_error
 from foreword.kernel.events import Event, Listener, Listeners, Mode, is_async_function
 from foreword.kernel.fiber import Fiber, FiberState, PluginFiber, log_error
+from foreword.kernel.life import run_undo
 from foreword.kernel.plugins import spec_of
 from foreword.kernel.scope import GLOBAL, HasKey, ParentBinding, ScopeKey, bind_parent
 from foreword.kernel.services import Services
@@ -44,23 +47,37 @@ class Root:
 
     def __init__(self, setup_timeout: float | None, teardown_timeout: float | None) -> None:
         self.setup_timeout, self.teardown_timeout = setup_timeout, teardown_timeout
-        self.fibers: set[Fiber] = set()
-        self.services = Services()
-        self.services.changed = self._services_changed
+        self.fibers: dict[Fiber, None] = {}  # all that are there, in the order in which they came
+        self.services = Services(self._services_changed)
         self.events: dict[Event[Any, Any], Listeners] = {}
         self.thread: int | None = None  # that the event loop runs in
         self.tasks: anyio.abc.TaskGroup | None = None
+        self.interrupted: BaseException | None = None
         self._unloaded: dict[Fiber, list[anyio.Event]] = {}
 
     def listeners(self, event: Event[Any, Any]) -> Listeners:
         """The table of an event."""
         return self.events.setdefault(event, Listeners())
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Start a task of the kernel."""
+    def check_running(self) -> anyio.abc.TaskGroup:
+        """See that the kernel runs, and give its tasks.
+
+        Raises:
+            InactiveContextError: it does not run.
+        """
         if self.tasks is None:
-            raise RuntimeError("the kernel is not running; enter it: async with Context() as ctx")
-        self.tasks.start_soon(work)
+            raise InactiveContextError("the kernel (not running)", "enter it first: async with Context() as ctx")
+        return self.tasks
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a task of the kernel. No cancellation from outside reaches it: it ends by being told to go."""
+        import anyio
+
+        async def shielded() -> None:
+            with anyio.CancelScope(shield=True):
+                await work()
+
+        self.check_running().start_soon(shielded)
 
     def check_thread(self, what: str) -> None:
         """See that this is the kernel's thread.
@@ -71,48 +88,92 @@ class Root:
         if self.thread is not None and self.thread != get_ident():
             raise WrongThreadError(what)
 
+    def dependents(self, provider: Fiber) -> list[Fiber]:
+        """The plugins that are loaded with what a fiber provides."""
+        return [fiber for fiber in self.fibers if provider in fiber.providers]
+
     async def wait_for_dependents(self, provider: Fiber) -> None:
         """Wait until every plugin that was loaded with what a fiber provides is unloaded."""
         import anyio
 
-        for fiber in list(self.fibers):
-            if isinstance(fiber, PluginFiber) and fiber.epoch is not None and provider in fiber.epoch:
+        for fiber in self.dependents(provider):
+            if provider in fiber.providers:  # still
                 event = anyio.Event()
                 self._unloaded.setdefault(fiber, []).append(event)
-                provider.waits_for.add(fiber)
-                try:
-                    await event.wait()
-                finally:
-                    provider.waits_for.discard(fiber)
+                fiber.hurry()
+                await event.wait()
 
     def unloaded(self, fiber: Fiber) -> None:
         """A plugin was unloaded: whoever waits for that goes on."""
         for event in self._unloaded.pop(fiber, ()):
             event.set()
 
-    def _services_changed(self) -> None:
+    def heed(self, error: BaseException) -> None:
+        """Leave the kernel because of what a plugin raised, if that is no mere error: KeyboardInterrupt, SystemExit."""
+        if not isinstance(error, Exception) and self.tasks is not None:
+            self.interrupted = self.interrupted or error
+            self.tasks.cancel_scope.cancel()
+
+    def _services_changed(self, keys: frozenset[type]) -> None:
         for fiber in list(self.fibers):
-            if isinstance(fiber, PluginFiber):
+            if isinstance(fiber, PluginFiber) and fiber.needs & keys:
                 fiber.nudge()
+
+
+class Deferred(Registration):
+    """The registration of an undo that may be async."""
+
+    __slots__ = ("_fiber",)
+
+    def __init__(self, fiber: Fiber, undo: Undo) -> None:
+        super().__init__(f"undo of {fiber.name}", fiber, undo)
+        self._fiber = fiber
+        fiber.add(self._in_turn)
+
+    def close(self) -> None:
+        """Undo it now, once; of an async undo, start that."""
+        if not self.closed:
+            self._fiber.root.check_thread("undoing")
+            self._fiber.discard(self._in_turn)
+            started = self._in_turn()
+            if inspect.isawaitable(started):
+                self._fiber.root.start(lambda: self._finish(started))
+
+    def _in_turn(self) -> object:
+        return self._undo.pop()() if self._undo else None
+
+    async def _finish(self, started: Awaitable[object]) -> None:
+        try:
+            await run_undo(self._fiber.name, lambda: started, self._fiber.root.teardown_timeout)
+        except BaseException as error:  # whatever it raises, nobody waits for it
+            log_error(f"an undo of {self._fiber.name} failed", error)
 
 
 class Context:
     """A view on a kernel: an owner (the fiber), and a scope.
 
+    ``async with Context() as ctx`` runs a kernel, and unloads everything on leaving. A scope's context can be entered
+    as well; leaving it disposes the scope.
+
     Args:
-        setup_timeout: seconds that a plugin's set-up may take; None for any time.
-        teardown_timeout: seconds that a plugin's teardown may take; None for any time.
+        setup_timeout: seconds that a plugin's set-up may take; None for any time, as long as nobody waits for it to go.
+        teardown_timeout: seconds that each step of a plugin's teardown may take; None for any time.
     """
 
     def __init__(self, *, setup_timeout: float | None = None, teardown_timeout: float | None = 10.0) -> None:
         self.root = Root(setup_timeout, teardown_timeout)
         self.fiber = Fiber(self.root, None, "root")
+        self.root.fibers[self.fiber] = None
         self.key = GLOBAL
         self.binding: ParentBinding | None = None
 
     async def __aenter__(self) -> Self:
         import anyio
 
+        if self.fiber.parent is not None:
+            return self
+        if self.root.tasks is not None or not self.fiber.active:
+            raise InactiveContextError("the kernel (entered before)", "make a new one: async with Context() as ctx")
         self.root.thread = get_ident()
         self.root.tasks = anyio.create_task_group()
         await self.root.tasks.__aenter__()
@@ -123,24 +184,37 @@ class Context:
     ) -> bool | None:
         import anyio
 
-        tasks = self.root.tasks
-        assert tasks is not None  # noqa: S101 - it was entered
-        failure: BaseException | None = None
+        failure: BaseExceptionGroup | None = None
         with anyio.CancelScope(shield=True):
             try:
-                await self.fiber.dispose()
+                await self.dispose()
             except BaseExceptionGroup as undone:
                 failure = undone
-        self.root.tasks = None
-        if failure is not None and error is not None:
-            error.add_note(f"while the kernel was left also: {failure}")
+        leads = self.root.interrupted or error
+        if failure is not None and leads is not None:
+            leads.add_note(f"on the way out also: {failure}: {', '.join(map(repr, failure.exceptions))}")
+        swallowed = await self._stop(kind, error, trace) if self.fiber.parent is None else None
+        if failure is not None and leads is None:
+            raise failure
+        return swallowed
+
+    async def _stop(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Leave the task group, whose tasks have all been told to go."""
+        import anyio
+
+        root, tasks = self.root, self.root.check_running()
+        root.tasks = None
+        swallowed: bool | None = None
         if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
             swallowed = await tasks.__aexit__(kind, error, trace)
-            if failure is not None and error is None:
-                raise failure
-            return swallowed
-        await tasks.__aexit__(None, None, None)  # a task group would wrap the error in a group
-        return None
+        else:
+            with suppress(anyio.get_cancelled_exc_class()):  # the error comes first
+                await tasks.__aexit__(None, None, None)  # told of the error, it would wrap it in a group
+        if root.interrupted is not None:
+            raise root.interrupted
+        return swallowed
 
     # -- views ---------------------------------------------------------------------------------------------------------
 
@@ -169,6 +243,7 @@ class Context:
             ScopeAlreadyBoundError, ScopeCycleError: as `bind_parent` says.
         """
         self.root.check_thread("making a scope")
+        self.fiber.check_active("make the scope while it is loaded")
         if isinstance(name, ScopeKey):
             key, binding = name, None if parent is None else bind_parent(name, parent)
         else:
@@ -202,16 +277,13 @@ class Context:
 
         Raises:
             InvalidPluginError, UnresolvedAnnotationError: it is no plugin, or does not say what it needs.
-            InactiveContextError: this context's owner has gone.
+            InactiveContextError: this context's owner has gone, or the kernel does not run.
         """
         self.root.check_thread("mounting a plugin")
+        self.root.check_running()
         fiber = PluginFiber(self, spec_of(plugin), config)
-        try:
-            self.fiber.add_child(fiber)
-            fiber.start()
-        except BaseException:
-            self.root.fibers.discard(fiber)
-            raise
+        self.fiber.add_child(fiber)
+        fiber.start()
         return fiber
 
     def provide(self, service: object, *, key: type | None = None) -> Registration:
@@ -243,11 +315,11 @@ class Context:
         """Have something undone when this context's owner goes, or when the registration is closed.
 
         Args:
-            undo: a function; what it gives is awaited if it is awaitable and the owner goes.
+            undo: a function; what it gives is awaited if it is awaitable. Closing the registration by hand only starts
+                that; when the owner goes it is waited for.
         """
-        registration = Registration(f"undo of {self.name}", self.fiber, undo)
-        self.fiber.add(registration.close)
-        return registration
+        self.root.check_thread("registering an undo")
+        return Deferred(self.fiber, undo)
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -291,6 +363,7 @@ class Context:
             Exception: the first error of a listener (later ones noted on it), if the event's policy is to raise.
         """
         first: Exception | None = None
+        self.root.check_thread("emitting an event")
         for listener in self._hearing(event, Mode.EMIT, told, more):
             try:
                 listener.call(*told, **more)
@@ -309,16 +382,17 @@ class Context:
         """
         import anyio
 
+        listeners = self._hearing(event, Mode.PARALLEL, told, more)
         errors: list[Exception] = []
 
         async def tell(listener: Listener) -> None:
             try:
-                await listener.call(*told, **more)
+                await _answer(event, listener, listener.call(*told, **more))
             except Exception as error:  # see `emit`
                 errors.append(error)
 
         async with anyio.create_task_group() as group:
-            for listener in self._hearing(event, Mode.PARALLEL, told, more):
+            for listener in listeners:
                 group.start_soon(tell, listener)
         if errors:
             raise ExceptionGroup(f"listeners of {event.name} failed", errors)
@@ -326,7 +400,7 @@ class Context:
     async def serial(self, event: Event[P, R], *told: P.args, **more: P.kwargs) -> R | None:
         """Ask listeners one by one; the first answer that is neither None nor False counts, and ends it."""
         for listener in self._hearing(event, Mode.SERIAL, told, more):
-            answer = await listener.call(*told, **more)
+            answer = await _answer(event, listener, listener.call(*told, **more))
             if answer is not None and answer is not False:
                 return cast("R", answer)
         return None
@@ -351,7 +425,8 @@ class Context:
                 called = True
                 return await step(position + 1)
 
-            answer: R = await listeners[position].call(*told, call_next)
+            listener = listeners[position]
+            answer: R = await _answer(event, listener, listener.call(*told, call_next))
             return answer
 
         return await step(0)
@@ -367,3 +442,9 @@ class Context:
     def __repr__(self) -> str:
         state = "" if self.fiber.state is FiberState.ACTIVE else f", {self.fiber.state.value}"
         return f"<Context: {self.name}, scope {self.key.name}{state}>"
+
+
+def _answer(event: Event[..., Any], listener: Listener, answer: Any) -> Awaitable[Any]:
+    if not inspect.isawaitable(answer):
+        raise EventModeError(event.name, f"is told to async functions, and {listener} is plain")
+    return answer

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from foreword.errors import EntryRef
+
 __all__ = ["Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
 
 Undo: TypeAlias = Callable[[], object]
@@ -105,6 +107,11 @@ class Registration:
         return str(self._what)
 
     @property
+    def ref(self) -> EntryRef | None:
+        """The reference of the entry or listener that is registered; None for anything else."""
+        return getattr(self._what, "ref", None)
+
+    @property
     def closed(self) -> bool:
         """Whether it was undone."""
         return not self._undo
@@ -120,7 +127,10 @@ class Registration:
         except IndexError:
             return
         self._owner.discard(self.close)
-        undo()
+        try:
+            undo()
+        finally:
+            self._what = self.label  # in words: whoever keeps a closed registration keeps no provider alive
 
     def __enter__(self) -> Self:
         return self

@@ -1,46 +1,45 @@
 """Fibers: one mounted plugin each, with a life of its own.
 
     pending ──▶ loading ──▶ active ──▶ unloading ──▶ pending, loading again, or disposed
-                   └─▶ failed (undone; tried again when its services or its config change)
+                   └─────────┴─▶ failed (undone; tried again when its services or its config change)
 
 A `Fiber` owns what is registered through it and undoes it last in, first out, every undo once, all of them even when
-one raises. A `PluginFiber` has a task that loads its plugin when its services are there, unloads it when they go, and
-does both in that one task, so that a plugin may hold open what must be closed where it was opened.
-
-Only this module opens an event loop's task group, when a root context is entered; importing it imports no event loop.
+one raises. A `PluginFiber` has a task that loads its plugin when its services are there and unloads it when they go;
+each loading is a `Life`, in a task of its own.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from foreword.errors import (
+    EntryRef,
     InactiveContextError,
     InvalidConfigError,
-    InvalidPluginError,
     PluginDeadlockError,
     PluginError,
     PluginFailedError,
-    PluginTimeoutError,
 )
-from foreword.kernel.plugins import PluginSpec, validated
+from foreword.kernel.effects import Registration
+from foreword.kernel.life import Life, run_undo
+from foreword.kernel.plugins import PluginSpec, copied, validated
 
 if TYPE_CHECKING:
     import anyio
 
     from foreword.kernel.context import Context, Root
     from foreword.kernel.effects import Undo
+    from foreword.kernel.services import Epoch
 
-__all__ = ["Fiber", "FiberState", "PluginFiber"]
+__all__ = ["Fiber", "FiberState", "PluginFiber", "log_error"]
 
 _log = logging.getLogger("foreword.kernel")
-_running: ContextVar[Fiber | None] = ContextVar("the fiber whose plugin code is running", default=None)
+_running: ContextVar[Fiber | None] = ContextVar("the fiber whose plugin's code is running", default=None)
 
 
 class FiberState(Enum):
@@ -60,11 +59,10 @@ class Fiber:
     def __init__(self, root: Root, parent: Fiber | None, name: str) -> None:
         self.root, self.parent, self.name = root, parent, name
         self.state = FiberState.ACTIVE
-        self.waits_for: set[Fiber] = set()  # to go, before this one can unwind
+        self.awaits: list[Fiber] = []  # those whose going or settling its own set-up or teardown awaits now
         self._undos: dict[Undo | Fiber, None] = {}  # in order of registration; a fiber stands for its disposal
         self._gone: anyio.Event | None = None  # set up by the first who disposes; shared by all
         self._undo_errors: list[BaseException] = []
-        root.fibers.add(self)
 
     # -- an owner ------------------------------------------------------------------------------------------------------
 
@@ -78,21 +76,47 @@ class Fiber:
         """Whether what it provides is seen by others."""
         return self.state is FiberState.ACTIVE
 
+    @property
+    def providers(self) -> tuple[Fiber, ...]:
+        """Those whose services it was loaded with."""
+        return ()
+
+    @property
+    def plugin(self) -> Fiber:
+        """The plugin (or root) that acts through it: itself, or of a scope whoever made it."""
+        return self if self.parent is None else self.parent.plugin
+
+    @property
+    def children(self) -> tuple[Fiber, ...]:
+        """Those that go with it, in order."""
+        return tuple(each for each in self._undos if isinstance(each, Fiber))
+
+    @property
+    def contributions(self) -> tuple[EntryRef, ...]:
+        """What is registered through it now, in order: entries and listeners; not services, undos and children."""
+        registrations = (getattr(undo, "__self__", None) for undo in self._undos)
+        refs = (each.ref for each in registrations if isinstance(each, Registration))
+        return tuple(ref for ref in refs if ref is not None)
+
     def add(self, undo: Undo) -> None:
         """Keep an undo, sync or async, until the fiber unloads.
 
         Raises:
             InactiveContextError: it is unloading or gone.
         """
-        if not self.active:
-            raise InactiveContextError(f"plugin {self.name} ({self.state.value})", "register while it is loaded")
+        self.check_active("register while it is loaded")
         self._undos[undo] = None
 
     def add_child(self, child: Fiber) -> None:
         """Have another fiber disposed in its turn when this one unloads; raises as `add`."""
-        if not self.active:
-            raise InactiveContextError(f"plugin {self.name} ({self.state.value})", "mount it while this one is loaded")
+        self.check_active("mount it while this one is loaded")
         self._undos[child] = None
+        self.root.fibers[child] = None
+
+    def check_active(self, way_out: str) -> None:
+        """See that it is not unloading or gone; raises as `add`."""
+        if not self.active:
+            raise InactiveContextError(f"plugin {self.name} ({self.state.value})", way_out)
 
     def discard(self, undo: Undo | Fiber) -> None:
         """Forget an undo that has run already."""
@@ -107,76 +131,116 @@ class Fiber:
 
         Raises:
             BaseExceptionGroup: undos that raised; all of them were run.
-            PluginDeadlockError: the caller's own plugin is one that this one waits for.
+            PluginDeadlockError: this one cannot go before the plugin that calls has ended.
         """
-        import anyio
-
-        caller = _running.get()
-        if caller is not None and caller is not self and _waits_for(self, caller):
-            raise PluginDeadlockError(caller.name, self.name)
-        if self._gone is None:
-            self._gone = anyio.Event()
-            self._start_going()
-        if caller is self:
+        if _running.get() is self:
+            self._told_to_go()
             return
-        await self._wait_until_gone(self._gone)
+        self._refuse_deadlock()
+        gone = self._told_to_go()
+        with self._awaited():
+            await gone.wait()
+        self.raise_undo_errors()
+
+    async def dispose_in_turn(self) -> None:
+        """As `dispose`, for the kernel itself, whose order leads to no deadlock."""
+        await self._told_to_go().wait()
+        self.raise_undo_errors()
+
+    def raise_undo_errors(self) -> None:
+        """Raise what undos raised, all in one group."""
         if self._undo_errors:
             raise BaseExceptionGroup(f"undoing {self.name} failed", self._undo_errors)
+
+    def hurry(self) -> None:
+        """Somebody waits for it to go."""
+
+    def _told_to_go(self) -> anyio.Event:
+        import anyio
+
+        if self._gone is None:
+            self.root.check_running()
+            self._gone = anyio.Event()
+            self._start_going()
+        return self._gone
 
     def _start_going(self) -> None:
         self.root.start(self._go)
 
     async def _go(self) -> None:
+        _running.set(self)
+        self.state = FiberState.UNLOADING
+        await self._unload_dependents()
+        await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))
+        self._end()
+
+    async def _unload_dependents(self) -> None:
+        """Serve no more, and wait until every plugin that was loaded with what this one provides is unloaded."""
+        self.root.services.told(self)
+        await self.root.wait_for_dependents(self)
+
+    async def _unwind(self, run: Callable[[Undo], Awaitable[None]]) -> None:
+        """Run every undo, last in, first out; keep what they raise."""
         import anyio
 
-        with anyio.CancelScope(shield=True):
-            self.state = FiberState.UNLOADING
-            await self._unwind()
-            self._end()
-
-    async def _wait_until_gone(self, gone: anyio.Event) -> None:
-        await gone.wait()
+        while self._undos:
+            undo = next(reversed(self._undos))
+            try:
+                if isinstance(undo, Fiber):
+                    with anyio.CancelScope(shield=True):  # it has its own time
+                        await undo.dispose_in_turn()
+                else:
+                    del self._undos[undo]
+                    await run(undo)
+            except BaseException as error:  # whatever an undo raises, the others must run
+                self._undo_errors.append(error)
 
     def _end(self) -> None:
         self.state = FiberState.DISPOSED
-        self.root.fibers.discard(self)
+        self.root.fibers.pop(self, None)
         if self.parent is not None:
             self.parent.discard(self)
         assert self._gone is not None  # noqa: S101 - nobody ends who was not told to go
         self._gone.set()
 
-    async def _unwind(self) -> None:
-        """Let dependents unload, then run every undo, last in, first out; keep what they raise."""
-        self.root.services.changed()  # this fiber serves no more
-        await self.root.wait_for_dependents(self)
-        while self._undos:
-            undo, _ = self._undos.popitem()
-            try:
-                if isinstance(undo, Fiber):
-                    await undo.dispose()  # has its own time
-                else:
-                    await self._in_time("teardown", self.root.teardown_timeout, partial(_run, undo))
-            except BaseException as error:  # whatever an undo raises, the others must run
-                self._undo_errors.append(error)
+    # -- deadlocks -----------------------------------------------------------------------------------------------------
 
-    async def _in_time(self, phase: str, seconds: float | None, work: Callable[[], Awaitable[None]]) -> None:
-        """Run code of this fiber's plugin, and cancel it when its time is over.
+    @contextmanager
+    def _awaited(self) -> Generator[None]:
+        """While this is entered, the plugin that calls awaits this fiber."""
+        caller = _busy_caller()
+        if caller is not None:
+            caller.awaits.append(self)
+        try:
+            yield
+        finally:
+            if caller is not None:
+                caller.awaits.remove(self)
+
+    def _refuse_deadlock(self, *, going: bool = True) -> None:
+        """See that this fiber can go, or only settle, while the plugin that calls awaits that in set-up or teardown.
 
         Raises:
-            PluginTimeoutError: names the plugin.
+            PluginDeadlockError: it has to wait for the one that calls.
         """
-        import anyio
+        caller = _busy_caller()
+        if caller is None:
+            return
+        seen: set[Fiber] = {self}
+        ahead: list[Fiber] = [self]
+        while ahead:
+            each = ahead.pop()
+            if each is caller:
+                raise PluginDeadlockError(caller.name, self.name)
+            must_go = going or each is not self or self.state is not FiberState.LOADING
+            for other in each.held_up_by() if must_go else each.awaits:
+                if other not in seen:
+                    seen.add(other)
+                    ahead.append(other)
 
-        token = _running.set(self)
-        try:
-            with anyio.CancelScope() as scope:
-                if seconds is not None:
-                    scope.deadline = anyio.current_time() + seconds
-                await work()
-        finally:
-            _running.reset(token)
-        if scope.cancelled_caught:
-            raise PluginTimeoutError(self.name, phase, seconds or 0)
+    def held_up_by(self) -> list[Fiber]:
+        """Those that must go, or settle, before this one can go."""
+        return [*self.awaits, *self.children, *self.root.dependents(self)]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {self.state.value}>"
@@ -192,17 +256,30 @@ class PluginFiber(Fiber):
         self.config: object = None  # as the body got it last
         self.error: Exception | None = None  # why it failed
         self.state = FiberState.PENDING
-        self.epoch: tuple[Fiber | None, ...] | None = None  # the providers it is loaded with
-        self._raw = raw
+        self.needs = frozenset(need.type for need in spec.needs)
+        self.epoch: Epoch | None = None  # what it is loaded with
+        self._raw = copied(raw)
         self._version = 0  # counts updates
-        self._failed_with: tuple[object, int] | None = None
-        self._settled: anyio.Event | None = None
+        self._loaded: Wanted | None = None  # what it is loaded, or failed, with
+        self._life: Life | None = None
+        self._settled = False
+        self._moved: anyio.Event | None = None  # set, and replaced, whenever its state changes
         self._wake: anyio.Event | None = None
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the services that it waits for."""
         return self.root.services.missing(self, self.spec.needs)
+
+    @property
+    def plugin(self) -> Fiber:
+        """Itself."""
+        return self
+
+    @property
+    def providers(self) -> tuple[Fiber, ...]:
+        """Those whose services it was loaded with."""
+        return tuple(each.fiber for each in self.epoch or () if each is not None)
 
     async def ready(self) -> PluginFiber:
         """Wait until it is settled: active, or pending for a service that nobody provides (see `missing`).
@@ -212,9 +289,12 @@ class PluginFiber(Fiber):
             InvalidPluginConfigError: its config does not fit.
             PluginTimeoutError: its set-up hangs.
             InactiveContextError: it was disposed.
+            PluginDeadlockError: it cannot settle before the plugin that calls has ended.
         """
-        while self._settled is not None and not self._settled.is_set():
-            await self._settled.wait()
+        while not self._settled and self._moved is not None:
+            self._refuse_deadlock(going=False)
+            with self._awaited():
+                await self._moved.wait()
         if self.state is FiberState.FAILED and self.error is not None:
             raise self.error
         if self.state is FiberState.DISPOSED:
@@ -224,15 +304,22 @@ class PluginFiber(Fiber):
     async def update(self, config: object) -> PluginFiber:
         """Give the plugin another config: checked at once, then the plugin is loaded anew.
 
+        Called from the fiber's own plugin it does not wait, since the plugin must end first.
+
         Raises:
             InvalidPluginConfigError: it does not fit; the plugin goes on with its old one.
             PluginFailedError: the plugin fails with it.
+            InactiveContextError: it was disposed.
+            PluginDeadlockError: it cannot be loaded anew before the plugin that calls has ended; nothing was changed.
         """
+        own = _running.get() is self
+        if not own:
+            self._refuse_deadlock()
         validated(self.spec, config)
-        self._raw = config
+        self._raw = copied(config)
         self._version += 1
         self.nudge()
-        return await self.ready()
+        return self if own else await self.ready()
 
     # -- the task ------------------------------------------------------------------------------------------------------
 
@@ -240,108 +327,147 @@ class PluginFiber(Fiber):
         """Start the task that loads and unloads the plugin."""
         import anyio
 
-        self._settled, self._wake = anyio.Event(), anyio.Event()
+        self._moved, self._wake = anyio.Event(), anyio.Event()
         self.root.start(self._live)
 
     def nudge(self) -> None:
         """Look again whether to load or to unload."""
-        import anyio
-
         if self._wake is None or self.state is FiberState.DISPOSED:
             return
-        wanted = (self.root.services.epoch(self, self.spec.needs), self._version)
-        held = (self.epoch, self._loaded_version) if self.state is FiberState.ACTIVE else self._failed_with
-        at_rest = held == wanted or (wanted[0] is None and self.state is FiberState.PENDING)
-        if (not at_rest or self._gone is not None) and self._settled is not None and self._settled.is_set():
-            self._settled = anyio.Event()
+        if self._settled and not self._at_rest():
+            self._settled = False
+            if self.state is FiberState.FAILED:
+                self._loaded = None  # what it failed with is gone, even if the same comes back at once
         self._wake.set()
 
-    _loaded_version = 0
+    def hurry(self) -> None:
+        """Somebody waits for it to go: a set-up under way has no more time than a teardown."""
+        if self._life is not None:
+            self._life.hurry()
+
+    def _wanted(self) -> Wanted:
+        return self.root.services.epoch(self, self.spec.needs), self._version
+
+    def _at_rest(self) -> bool:
+        """Whether nothing asks for a change of its state."""
+        if self._gone is not None:
+            return False
+        if self.state is FiberState.PENDING:
+            return not self._can_load()
+        torn = self._life is not None and self._life.torn
+        return self._loaded == self._wanted() and not torn
+
+    def _can_load(self) -> bool:
+        """Whether its services are there, and nothing that it stands below is going, which it would soon follow."""
+        above = self.parent
+        while above is not None:
+            if not above.active:
+                return False
+            above = above.parent
+        return self._wanted()[0] is not None
 
     def _start_going(self) -> None:
         self.nudge()
+        self.hurry()
 
     async def _live(self) -> None:
+        _running.set(None)  # a task starts with what was set where it was started
+        while self._gone is None:
+            wanted = self._wanted()
+            if not self._can_load():
+                self.error, self._loaded = None, None
+                await self._rest(FiberState.PENDING)
+            elif self._loaded == wanted:
+                await self._rest(FiberState.FAILED)
+            else:
+                await self._load_and_unload(wanted)
+        self._move(FiberState.UNLOADING)
+        await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))  # came while pending
+        self._end()
+
+    async def _rest(self, state: FiberState) -> None:
+        """Be settled until there may be something to do."""
         import anyio
 
-        with anyio.CancelScope(shield=True):
-            while self._gone is None:
-                self._wake = anyio.Event()
-                epoch = self.root.services.epoch(self, self.spec.needs)
-                if epoch is None:
-                    self._settle(FiberState.PENDING)
-                    await self._wake.wait()
-                elif self._failed_with == (epoch, self._version):
-                    self._settle(FiberState.FAILED)
-                    await self._wake.wait()
-                else:
-                    await self._load_and_hold(epoch)
-            self._end()
-            self._settle(FiberState.DISPOSED)
+        assert self._wake is not None  # noqa: S101 - it has started
+        self._settled = True
+        self._move(state)
+        await self._wake.wait()
+        self._wake = anyio.Event()
 
-    async def _load_and_hold(self, epoch: tuple[Fiber | None, ...]) -> None:
+    async def _load_and_unload(self, wanted: Wanted) -> None:
         """Load, stay active while nothing changes, unload."""
-        import anyio
+        self.epoch, self._loaded, self.error = wanted[0], wanted, None
+        self._move(FiberState.LOADING)
+        life = self._life = Life(self, self.root.setup_timeout, self.root.teardown_timeout, self.nudge)
+        self.root.start(lambda: self._in_life(life))
+        await life.up.wait()
+        if life.error is None and self._at_rest():
+            self._move(FiberState.ACTIVE)
+            self.root.services.told(self)
+            while self._at_rest():
+                await self._rest(FiberState.ACTIVE)
+        self._move(FiberState.UNLOADING)
+        await self._unload_dependents()
+        life.leave.set()
+        await life.over.wait()
+        self._unloaded(life)
 
-        version = self._loaded_version = self._version
-        self.state, self.epoch, self.error = FiberState.LOADING, epoch, None
-        try:
-            await self._in_time("set-up", self.root.setup_timeout, self._set_up)
-        except Exception as error:  # a plugin is somebody else's code
-            self.error = _explained(self.name, error)
-            self._failed_with = (epoch, version)
+    async def _in_life(self, life: Life) -> None:
+        _running.set(self)
+        call = self._call if self._at_rest() else _nothing  # what has changed since counts
+        await life.run(call, self._unwind)
+
+    def _unloaded(self, life: Life) -> None:
+        """Note that it is unloaded, and why, if it failed; tell who waits for that."""
+        self._life, self.epoch = None, None
+        if life.error is None:
+            self._loaded = None
         else:
-            self._failed_with = None
-            self.state = FiberState.ACTIVE
-            self.root.services.changed()
-            while self._gone is None and (self.root.services.epoch(self, self.spec.needs), self._version) == (
-                epoch,
-                version,
-            ):
-                self._settle(FiberState.ACTIVE)
-                self._wake = anyio.Event()
-                await self._wake.wait()
-        await self._unload()
-
-    async def _unload(self) -> None:
-        self.state = FiberState.UNLOADING
-        self._undo_errors = []
-        await self._unwind()
-        self.epoch = None
-        self.state = FiberState.PENDING
-        self.root.unloaded(self)
+            self.error = _explained(self.name, life.error)
+            log_error(f"plugin {self.name} failed", self.error)
+            self.root.heed(life.error)
         if self._undo_errors and self._gone is None:  # nobody waits for it, so it is told here
-            log_error(f"undoing plugin {self.name} failed", BaseExceptionGroup("undos raised", self._undo_errors))
+            errors = BaseExceptionGroup("undos raised", self._undo_errors)
+            self._undo_errors = []
+            log_error(f"undoing plugin {self.name} failed", errors)
+            self.root.heed(errors)
+        self._move(FiberState.PENDING)
+        self.root.unloaded(self)
 
-    async def _set_up(self) -> None:
-        self.config = validated(self.spec, self._raw)
-        body: Any = self.spec.call(**self._arguments())
-        if isinstance(body, (Generator, AsyncGenerator)):
-            # entered before all that it registers, so left after it: what it opened is there while others may ask
-            teardown = _Teardown(self.name, body)  # pyright: ignore[reportUnknownArgumentType]
-            self.add(teardown.run)
-            await teardown.enter()
-            return
-        result: object = await body if inspect.isawaitable(body) else body
-        if result is not None:
-            raise InvalidPluginError(self.name, f"gave back a {type(result).__name__}; give nothing, or yield once")
-
-    def _arguments(self) -> dict[str, Any]:
+    def _call(self) -> object:
+        """Call the plugin."""
         spec = self.spec
-        given: dict[str, Any] = {
-            need.parameter: self.ctx.get(need.type) if need.optional else self.ctx.require(need.type)
-            for need in spec.needs
-        }
+        self.config = validated(spec, self._raw)
+        given: dict[str, object] = {}
+        for need, provision in zip(spec.needs, self.epoch or (), strict=True):
+            if provision is not None:
+                given[need.parameter] = provision.bound(self.ctx)
+            elif not need.has_default:
+                given[need.parameter] = None
         if spec.config_parameter is not None:
             given[spec.config_parameter] = self.config
         if spec.context_parameter is not None:
             given[spec.context_parameter] = self.ctx
-        return given
+        return spec.call(**given)
 
-    def _settle(self, state: FiberState) -> None:
+    def _move(self, state: FiberState) -> None:
+        """Come into a state, and let those look who wait for that."""
+        import anyio
+
+        assert self._moved is not None  # noqa: S101 - it has started
         self.state = state
-        if self._settled is not None:
-            self._settled.set()
+        moved, self._moved = self._moved, anyio.Event()
+        moved.set()
+
+    def _end(self) -> None:
+        super()._end()
+        self._settled = True
+        self._move(FiberState.DISPOSED)
+
+
+Wanted: TypeAlias = "tuple[Epoch | None, int]"
+"""What a plugin is to be loaded with: services (None while one is missing), and the number of its config."""
 
 
 def log_error(what: str, error: BaseException) -> None:
@@ -349,71 +475,24 @@ def log_error(what: str, error: BaseException) -> None:
     _log.error("%s", what, exc_info=error)
 
 
-def _waits_for(fiber: Fiber, other: Fiber) -> bool:
-    """Whether a fiber waits, itself or through others, for another to go."""
-    seen: set[Fiber] = set()
-    ahead = [fiber]
-    while ahead:
-        each = ahead.pop()
-        if other in each.waits_for:
-            return True
-        if each not in seen:
-            seen.add(each)
-            ahead += each.waits_for
-    return False
+def _busy_caller() -> Fiber | None:
+    """The fiber whose set-up or teardown calls; what runs beside these holds nobody up."""
+    caller = _running.get()
+    busy = caller is not None and caller.state in (FiberState.LOADING, FiberState.UNLOADING)
+    return caller if busy else None
 
 
-def _explained(name: str, error: Exception) -> Exception:
-    if isinstance(error, (PluginError, InvalidConfigError)):
+def _nothing() -> None:
+    return None
+
+
+def _explained(name: str, error: BaseException) -> Exception:
+    if isinstance(error, InvalidConfigError) or (isinstance(error, PluginError) and _about(error) == name):
         return error  # it says what is wrong with the plugin, or its config
     failure = PluginFailedError(name, type(error).__name__, str(error))
     failure.__cause__ = error
     return failure
 
 
-Body: TypeAlias = Generator[Any, Any, Any] | AsyncGenerator[Any, Any]
-
-
-class _Teardown:
-    """A generator plugin: entered up to its one ``yield``, and resumed for its teardown if it got that far."""
-
-    def __init__(self, name: str, body: Body) -> None:
-        self._name, self._body = name, body
-        self._entered = False
-
-    async def enter(self) -> None:
-        """Run the set-up.
-
-        Raises:
-            InvalidPluginError: it never yields.
-        """
-        if not await self._resume():
-            raise InvalidPluginError(self._name, "never yields; a plugin yields once, between set-up and teardown")
-        self._entered = True
-
-    async def run(self) -> None:
-        """Run the teardown.
-
-        Raises:
-            InvalidPluginError: it yields again.
-        """
-        if self._entered and await self._resume():
-            await _run(self._body.aclose if isinstance(self._body, AsyncGenerator) else self._body.close)
-            raise InvalidPluginError(self._name, "yields more than once; a plugin yields once")
-
-    async def _resume(self) -> bool:
-        """Go on to the next yield; False at the end."""
-        try:
-            if isinstance(self._body, AsyncGenerator):
-                await anext(self._body)
-            else:
-                next(self._body)
-        except (StopIteration, StopAsyncIteration):
-            return False
-        return True
-
-
-async def _run(undo: Undo) -> None:
-    result = undo()
-    if inspect.isawaitable(result):
-        await result
+def _about(error: PluginError) -> object:
+    return getattr(error, "plugin", None)

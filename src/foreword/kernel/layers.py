@@ -64,8 +64,8 @@ class Layers(Generic[L]):
     def chain(self, key: ScopeKey) -> tuple[L, ...]:
         """The layers that a key sees: global, then farthest ancestor to nearest; only those that have content."""
         layers = self._layers
-        found = [layers[each] for each in key.chain() if each in layers]
-        return (self.globally, *found)
+        found = [layers.get(each) for each in key.chain()]
+        return (self.globally, *(layer for layer in found if layer is not None))
 
     def scoped(self) -> Iterator[L]:
         """All layers but the global one, in the order in which they were made."""

@@ -14,6 +14,7 @@ import inspect
 import types
 import typing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.errors import (
@@ -27,12 +28,13 @@ from foreword.kernel.events import name_of
 from foreword.kernel.services import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Need", "PluginSpec", "plugin", "spec_of", "validated"]
+__all__ = ["Need", "PluginSpec", "copied", "plugin", "spec_of", "validated"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _MARK = "__foreword_plugin__"
+_SHORTEST_SECRET = 4  # shorter texts are not blotted out of messages: that would garble them and hide nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Need:
     parameter: str
     type: type
     optional: bool
+    has_default: bool  # which stands when nobody provides the service
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +95,90 @@ def spec_of(target: object) -> PluginSpec:
         raise InvalidPluginError(what, why)
     mark: _Mark = getattr(target, _MARK, _Mark(None, None))
     name = mark.name or name_of(target)
-    return _with_parameters(name, target, mark)
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except ValueError as fault:
+        raise InvalidPluginError(name, f"does not say which parameters it has: {fault}") from fault
+    return _with_parameters(name, target, mark, parameters)
 
 
-def _with_parameters(name: str, call: Callable[..., Any], mark: _Mark) -> PluginSpec:
+def _with_parameters(
+    name: str, call: Callable[..., Any], mark: _Mark, parameters: list[inspect.Parameter]
+) -> PluginSpec:
     from foreword.kernel.context import Context  # here, since a context mounts plugins
 
-    try:
-        hints = typing.get_type_hints(call)
-    except (NameError, TypeError, AttributeError) as fault:
-        raise UnresolvedAnnotationError(name, "(one of them)", f"cannot be resolved: {fault}") from fault
     config, config_parameter, context_parameter = mark.config, None, None
     needs: list[Need] = []
-    for parameter in inspect.signature(call).parameters.values():
+    for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        annotation: Any = hints.get(parameter.name)
-        if annotation is None:
-            raise UnresolvedAnnotationError(name, parameter.name, "has no annotation")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise InvalidPluginError(name, f"takes {parameter.name} by position only; parameters are given by name")
+        annotation = _annotation(name, call, parameter)
         if annotation is Context:
             context_parameter = parameter.name
-        elif annotation is config or (config is None and parameter.name == "config"):
-            config, config_parameter = annotation, parameter.name
+        elif parameter.name == "config" or (annotation is config and config is not None):
+            config, config_parameter = _config_class(name, parameter, annotation, mark.config), parameter.name
         else:
-            needs.append(_need(name, parameter.name, annotation))
+            needs.append(_need(name, parameter, annotation))
     return PluginSpec(name, call, config, config_parameter, context_parameter, tuple(needs))
 
 
-def _need(name: str, parameter: str, annotation: Any) -> Need:
-    optional = False
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        members = [each for each in typing.get_args(annotation) if each is not type(None)]
-        optional = len(members) < len(typing.get_args(annotation))
-        annotation = members[0] if len(members) == 1 else annotation
-    if not isinstance(annotation, type):
-        raise UnresolvedAnnotationError(name, parameter, f"is annotated with {annotation}, which is no single class")
-    return Need(parameter, annotation, optional)
+def _annotation(name: str, call: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """The annotation of one parameter, resolved; that of others, and of what is returned, may be for checkers only."""
+    if parameter.annotation is parameter.empty:
+        raise UnresolvedAnnotationError(name, parameter.name, "has no annotation")
+    holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    try:
+        return typing.get_type_hints(holder, globalns=_globals(call))[parameter.name]
+    except Exception as fault:  # whatever evaluating a text can raise
+        raise UnresolvedAnnotationError(name, parameter.name, f"cannot be resolved: {fault}") from fault
+
+
+def _globals(call: Any) -> dict[str, Any]:
+    """The names that a function's annotations are written with."""
+    while isinstance(call, partial):
+        call = call.func
+    function = inspect.unwrap(call if hasattr(call, "__code__") or inspect.ismethod(call) else type(call).__call__)
+    return getattr(function, "__globals__", {})
+
+
+def _config_class(name: str, parameter: inspect.Parameter, annotation: Any, declared: type | None) -> type:
+    member, _ = _single(annotation)
+    found = object if member is Any else typing.get_origin(member) or member  # of `dict[str, int]` what can be checked
+    if not isinstance(found, type) or found is types.UnionType:
+        raise UnresolvedAnnotationError(name, parameter.name, f"is annotated with {annotation}, which is no class")
+    if declared is not None and not issubclass(declared, found):
+        why = f"is annotated with {found.__qualname__}, and the plugin's config is a {declared.__qualname__}"
+        raise UnresolvedAnnotationError(name, parameter.name, why)
+    return found if declared is None else declared
+
+
+def _need(name: str, parameter: inspect.Parameter, annotation: Any) -> Need:
+    has_default = parameter.default is not parameter.empty
+    service, optional = _single(annotation)
+    if not isinstance(service, type):
+        why = f"is annotated with {annotation}, which is no single class"
+        raise UnresolvedAnnotationError(name, parameter.name, why)
+    return Need(parameter.name, service, optional or has_default, has_default)
+
+
+def _single(annotation: Any) -> tuple[Any, bool]:
+    """Of ``X | None`` the X, and that it may be None; other annotations as they are."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation, False
+    members = [each for each in typing.get_args(annotation) if each is not type(None)]
+    optional = len(members) < len(typing.get_args(annotation))
+    return (members[0] if len(members) == 1 else annotation), optional
+
+
+def copied(raw: object) -> object:
+    """A config that stays as it is when the dicts and lists that it was given in are changed later."""
+    if type(raw) is dict:
+        return {key: copied(value) for key, value in typing.cast("dict[object, object]", raw).items()}
+    if type(raw) is list:
+        return [copied(value) for value in typing.cast("list[object]", raw)]
+    return raw
 
 
 def validated(spec: PluginSpec, raw: object) -> object:
@@ -137,19 +188,22 @@ def validated(spec: PluginSpec, raw: object) -> object:
         InvalidPluginConfigError: it does not fit; every fault with its path, and no values, which may be secret.
     """
     if spec.config is None:
-        if raw not in (None, {}) and spec.config_parameter is None:
-            fault = ConfigFault("invalid_plugin_config", "", "the plugin takes no config; drop it")
-            raise InvalidPluginConfigError(spec.name, [fault])
-        return raw
+        if raw is not None and raw != {}:
+            raise InvalidPluginConfigError(spec.name, [_fault("the plugin takes no config; drop it")])
+        return None
     if isinstance(raw, spec.config):
-        return raw
-    given: object = {} if raw is None else raw
+        return copied(raw)
+    given: object = {} if raw is None else copied(raw)
     if hasattr(spec.config, "model_validate"):
         return _by_pydantic(spec, given)
     if isinstance(given, dict):
         return _by_call(spec, typing.cast("dict[str, Any]", given))
     why = f"must be a {spec.config.__qualname__}, not a {type(raw).__name__}"
-    raise InvalidPluginConfigError(spec.name, [ConfigFault("invalid_plugin_config", "", why)])
+    raise InvalidPluginConfigError(spec.name, [_fault(why)])
+
+
+def _fault(message: str, field: str = "") -> ConfigFault:
+    return ConfigFault("invalid_plugin_config", field, message)
 
 
 def _by_pydantic(spec: PluginSpec, given: object) -> object:
@@ -160,7 +214,7 @@ def _by_pydantic(spec: PluginSpec, given: object) -> object:
         return model.model_validate(given)
     except ValidationError as error:
         faults = [
-            ConfigFault("invalid_plugin_config", ".".join(map(str, each["loc"])), each["msg"])
+            _fault(_without_values(each["msg"], given), ".".join(map(str, each["loc"])))
             for each in error.errors(include_input=False, include_url=False, include_context=False)
         ]
     raise InvalidPluginConfigError(spec.name, faults)  # not from the error, whose text shows the values
@@ -173,5 +227,26 @@ def _by_call(spec: PluginSpec, given: dict[str, Any]) -> object:
     except ForewordError:  # it says more than we could
         raise
     except (TypeError, ValueError) as error:
-        fault = ConfigFault("invalid_plugin_config", "", str(error))
-        raise InvalidPluginConfigError(spec.name, [fault]) from error
+        fault = _fault(_without_values(str(error), given))
+    raise InvalidPluginConfigError(spec.name, [fault])  # see above
+
+
+def _without_values(message: str, given: object) -> str:
+    """A message in which no text of a config stands: validators like to quote what they refuse."""
+    for text in sorted(set(_texts(given)), key=len, reverse=True):
+        if len(text) >= _SHORTEST_SECRET:
+            message = message.replace(text, "…")
+    return message
+
+
+def _texts(given: object) -> Iterator[str]:
+    if isinstance(given, dict):
+        for value in typing.cast("dict[object, object]", given).values():
+            yield from _texts(value)
+    elif isinstance(given, (list, tuple, set, frozenset)):
+        for value in typing.cast("list[object]", given):
+            yield from _texts(value)
+    elif isinstance(given, (str, int, float)) and not isinstance(given, bool):
+        yield str(given)
+    elif hasattr(given, "get_secret_value"):
+        yield str(typing.cast("Any", given).get_secret_value())

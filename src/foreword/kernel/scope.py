@@ -6,6 +6,7 @@ two agents of one name are two scopes. The parent is kept on the key, so that no
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Final, Protocol
 
 from foreword.errors import ScopeAlreadyBoundError, ScopeCycleError, with_article
@@ -50,6 +51,9 @@ GLOBAL: Final = ScopeKey("global")
 """The layer that every scope sees. As a context's ``scope`` it asks for the prompt of no scope in particular."""
 
 
+_moving = Lock()  # keys know no registry, so one lock for all: looking for a cycle and moving must be one step
+
+
 class HasKey(Protocol):
     """What stands for its scope: a view of a `SystemPrompt`."""
 
@@ -90,7 +94,8 @@ class ParentBinding:
         Raises:
             ScopeCycleError: the parent is the key itself or stands below it.
         """
-        _move(self.key, parent)
+        with _moving:
+            _move(self.key, parent)
 
     def __repr__(self) -> str:
         return f"<ParentBinding of {self.key.name} to {'global' if self.parent is None else self.parent.name}>"
@@ -112,10 +117,11 @@ def bind_parent(key: ScopeKey, parent: ScopeKey | HasKey | None) -> ParentBindin
     """
     if key is GLOBAL:
         raise ScopeCycleError(key.name, "another scope" if parent is None else as_key(parent).name)
-    if key.bound:
-        raise ScopeAlreadyBoundError(key.name, None if key.parent is None else key.parent.name)
-    _move(key, parent)
-    key._bound = True  # pyright: ignore[reportPrivateUsage]
+    with _moving:
+        if key.bound:
+            raise ScopeAlreadyBoundError(key.name, None if key.parent is None else key.parent.name)
+        _move(key, parent)
+        key._bound = True  # pyright: ignore[reportPrivateUsage]
     return ParentBinding(key)
 
 

@@ -2,12 +2,14 @@
 
 A service is seen by others while the plugin that provides it is active; the plugin itself sees it at once. Which
 services a plugin was loaded with is its *epoch*: when a provider goes, comes or changes, the epoch is another one, and
-the plugin is unloaded and loaded again.
+the plugin is unloaded and loaded again. What stands on a plugin itself (it provides it, or a child of it does, or a
+plugin that was loaded with such a service) is never in that plugin's epoch: it would come and go with it for ever.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from foreword.errors import DuplicateServiceError, MissingServiceError
 from foreword.kernel.effects import Registration
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from foreword.kernel.fiber import Fiber
     from foreword.kernel.plugins import Need
 
-__all__ = ["Service", "Services"]
+__all__ = ["Epoch", "Provision", "Service", "Services"]
 
 S = TypeVar("S")
 
@@ -40,14 +42,61 @@ class Service:
         return None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Provision:
+    """A service and who provides it; the same object of the same plugin is the same provision, also anew."""
+
+    service: object
+    fiber: Fiber
+
+    def bound(self, ctx: Context) -> Any:
+        """The service as a context sees it."""
+        return self.service.bind(ctx) if isinstance(self.service, Service) else self.service
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Provision) and other.service is self.service and other.fiber is self.fiber
+
+    def __hash__(self) -> int:
+        return hash((id(self.service), id(self.fiber)))
+
+
+Epoch: TypeAlias = "tuple[Provision | None, ...]"
+"""What a plugin is loaded with: a provision for each need, None for an optional one that nobody provides."""
+
+
+class ServiceRegistration(Registration):
+    """The registration of a service, undone in the kernel's thread only."""
+
+    __slots__ = ("_fiber",)
+
+    def __init__(self, key: type, fiber: Fiber, withdraw: Callable[[], None]) -> None:
+        super().__init__(f"service {key.__qualname__} of {fiber.name}", fiber, withdraw)
+        self._fiber = fiber
+
+    def close(self) -> None:
+        """Withdraw the service; those that were loaded with it are unloaded soon.
+
+        Raises:
+            WrongThreadError: this is not the kernel's thread; the service stays.
+        """
+        self._fiber.root.check_thread("withdrawing a service")
+        super().close()
+
+
 class Services:
     """Who provides what, in one kernel."""
 
-    __slots__ = ("_provided", "changed")
+    __slots__ = ("_provided", "_tell")
 
-    def __init__(self) -> None:
-        self._provided: dict[type, tuple[object, Fiber]] = {}
-        self.changed: Callable[[], None] = _nothing  # told whenever what is seen may have changed
+    def __init__(self, tell: Callable[[frozenset[type]], None]) -> None:
+        self._provided: dict[type, Provision] = {}
+        self._tell = tell  # called with the types of which something else may be seen now
+
+    def told(self, fiber: Fiber) -> None:
+        """Tell that what a fiber provides is seen, or no longer."""
+        keys = frozenset(key for key, provision in self._provided.items() if provision.fiber is fiber)
+        if keys:
+            self._tell(keys)
 
     def provide(self, fiber: Fiber, key: type, service: object) -> Registration:
         """Provide a service for a plugin.
@@ -56,26 +105,24 @@ class Services:
             DuplicateServiceError: somebody provides that type already.
             InactiveContextError: the plugin has gone.
         """
-        if key in self._provided:
-            raise DuplicateServiceError(key.__qualname__, fiber.name, self._provided[key][1].name)
+        held = self._provided.get(key)
+        if held is not None:
+            raise DuplicateServiceError(key.__qualname__, fiber.name, held.fiber.name)
 
         def withdraw() -> None:
             del self._provided[key]
-            self.changed()
+            self._tell(frozenset({key}))
 
-        registration = Registration(f"service {key.__qualname__} of {fiber.name}", fiber, withdraw)
+        registration = ServiceRegistration(key, fiber, withdraw)
         fiber.add(registration.close)
-        self._provided[key] = (service, fiber)
-        self.changed()
+        self._provided[key] = Provision(service, fiber)
+        self._tell(frozenset({key}))
         return registration
 
     def get(self, ctx: Context, key: type[S]) -> S | None:
         """The service of a type, bound to the context; None if nobody provides it to it now."""
         found = self._seen(ctx.fiber, key)
-        if found is None:
-            return None
-        service: Any = found[0]
-        return cast("S", service.bind(ctx) if isinstance(service, Service) else service)
+        return None if found is None else cast("S", found.bound(ctx))
 
     def require(self, ctx: Context, key: type[S]) -> S:
         """As `get`.
@@ -89,30 +136,46 @@ class Services:
             raise MissingServiceError(key.__qualname__, ctx.fiber.name, names)
         return service
 
-    def epoch(self, fiber: Fiber, needs: Iterable[Need]) -> tuple[Fiber | None, ...] | None:
-        """The providers that a plugin would be loaded with now; None if a required one is missing."""
-        epoch: list[Fiber | None] = []
+    def epoch(self, fiber: Fiber, needs: Iterable[Need]) -> Epoch | None:
+        """What a plugin would be loaded with now; None if something required is missing."""
+        epoch: list[Provision | None] = []
         for need in needs:
-            found = self._seen(fiber, need.type)
+            found = self._offered(fiber, need)
             if found is None and not need.optional:
                 return None
-            epoch.append(None if found is None else found[1])
+            epoch.append(found)
         return tuple(epoch)
 
     def missing(self, fiber: Fiber, needs: Iterable[Need]) -> tuple[str, ...]:
         """The names of the required services that nobody provides to a plugin now."""
         return tuple(
-            need.type.__qualname__ for need in needs if not need.optional and self._seen(fiber, need.type) is None
+            need.type.__qualname__ for need in needs if not need.optional and self._offered(fiber, need) is None
         )
 
     def provided(self) -> dict[type, Fiber]:
         """Every service that is provided, and by whom; also of plugins that are not active."""
-        return {key: fiber for key, (_, fiber) in self._provided.items()}
+        return {key: provision.fiber for key, provision in self._provided.items()}
 
-    def _seen(self, fiber: Fiber, key: type) -> tuple[object, Fiber] | None:
+    def _offered(self, fiber: Fiber, need: Need) -> Provision | None:
+        found = self._provided.get(need.type)
+        return found if found is not None and found.fiber.serves and not _stands_on(found.fiber, fiber) else None
+
+    def _seen(self, fiber: Fiber, key: type) -> Provision | None:
         found = self._provided.get(key)
-        return found if found is not None and (found[1] is fiber or found[1].serves) else None
+        return found if found is not None and (found.fiber.serves or found.fiber in (fiber, fiber.plugin)) else None
 
 
-def _nothing() -> None:
-    return None
+def _stands_on(fiber: Fiber, base: Fiber) -> bool:
+    """Whether a fiber goes with another one: it is that one, or below it, or loaded with what such a one provides."""
+    seen = {fiber}
+    ahead = [fiber]
+    while ahead:
+        each = ahead.pop()
+        if each is base:
+            return True
+        below = each.providers if each.parent is None else (each.parent, *each.providers)
+        for other in below:
+            if other not in seen:
+                seen.add(other)
+                ahead.append(other)
+    return False

@@ -16,13 +16,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from foreword.errors import ProviderTimeoutError
-from foreword.prompt.collect import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextlib import AbstractContextManager
 
-    from foreword.errors import EntryRef
+    from foreword.prompt.collect import Question
+
 
 __all__ = ["GRACE", "ask_together", "run_loop", "running_loop"]
 
@@ -32,12 +32,11 @@ GRACE: Final = 0.1
 """Seconds that a provider has to go after it was cancelled."""
 
 
-async def ask_together(questions: list[Question], stuck: dict[object, EntryRef]) -> None:
+async def ask_together(questions: list[Question]) -> None:
     """Ask all, and come back when each has answered, failed, or run out of time.
 
     Args:
         questions: what to ask; each gets its answer or its error.
-        stuck: where providers are listed that did not go when they were cancelled.
 
     Raises:
         BaseException: a cancellation or an exit that a provider raised; the other providers are cancelled first.
@@ -45,20 +44,20 @@ async def ask_together(questions: list[Question], stuck: dict[object, EntryRef])
     if len(questions) == 1 and questions[0].entry.timeout is None:
         await _ask(questions[0])
     else:
-        await _ask_in_group(questions, stuck)
+        await _ask_in_group(questions)
 
 
 async def _ask(question: Question) -> None:
     start = perf_counter()
     try:
-        question.answer = await question.entry.provider.ask(question.context)
+        question.answer = await question.ask()
     except Exception as error:  # a provider is somebody else's code; collect tells all failures together
         question.error = error
     finally:
         question.seconds = perf_counter() - start
 
 
-async def _ask_in_group(questions: list[Question], stuck: dict[object, EntryRef]) -> None:
+async def _ask_in_group(questions: list[Question]) -> None:
     import anyio
 
     cancellation = anyio.get_cancelled_exc_class()
@@ -69,7 +68,7 @@ async def _ask_in_group(questions: list[Question], stuck: dict[object, EntryRef]
             if question.entry.timeout is None:
                 await _ask(question)
             else:
-                await _ask_in_time(question, question.entry.timeout, stuck)
+                await _ask_in_time(question, question.entry.timeout)
         except BaseException as stop:
             if not (isinstance(stop, cancellation) and group.cancel_scope.cancel_called):
                 stops.append(stop)
@@ -89,18 +88,19 @@ async def _ask_in_group(questions: list[Question], stuck: dict[object, EntryRef]
         raise stops[0]
 
 
-async def _ask_in_time(question: Question, timeout: float, stuck: dict[object, EntryRef]) -> None:
+async def _ask_in_time(question: Question, timeout: float) -> None:
     import anyio
 
-    attempt = Question(question.entry, question.context)  # the task writes here: what comes too late changes nothing
+    attempt = question.again()  # the task writes here: what comes too late changes nothing
+    running = question.running
     ended = anyio.Event()
 
     def end() -> None:
-        stuck.pop(attempt, None)
+        running.ended(attempt)
         ended.set()
 
     start = perf_counter()
-    cancel = attempt.task = _spawn(attempt, lambda: attempt in stuck, end)
+    cancel = attempt.task = _spawn(attempt, partial(running.is_stuck, attempt), end)
     cancelled_after: float | None = None
     try:
         with anyio.move_on_after(timeout):
@@ -114,12 +114,13 @@ async def _ask_in_time(question: Question, timeout: float, stuck: dict[object, E
                     await ended.wait()
             finally:
                 if not ended.is_set():
-                    stuck[attempt] = question.entry.ref
+                    running.leave(attempt)
         stop = attempt.stop
         if stop is not None and (cancelled_after is None or not isinstance(stop, anyio.get_cancelled_exc_class())):
             raise stop
     question.seconds = attempt.seconds if ended.is_set() else perf_counter() - start
-    too_late = _why_too_late(attempt, timeout, cancelled_after, gone=ended.is_set())
+    gone = ended.is_set() and not running.is_stuck(attempt)
+    too_late = _why_too_late(attempt, timeout, cancelled_after, gone=gone)
     if too_late is None:
         question.answer, question.error = attempt.answer, attempt.error
     else:

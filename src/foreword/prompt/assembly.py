@@ -97,7 +97,7 @@ class Entries(list[N]):
         """
         return self[self._position(name)]
 
-    def swap(self, name: str, **changes: Any) -> N:
+    def swap(self, name: str, /, **changes: Any) -> N:
         """Put a changed copy in an entry's place and give it back: ``sections.swap("tone", text="Be brief.")``."""
         at = self._position(name)
         old: Any = self[at]

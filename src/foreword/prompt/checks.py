@@ -24,6 +24,7 @@ from foreword.errors import (
     ReservedToolNameError,
 )
 from foreword.kernel.source import Source
+from foreword.prompt.context import ContextKey
 from foreword.prompt.contributions import (
     TOOL_ORDER_REST,
     Entry,
@@ -38,6 +39,7 @@ from foreword.prompt.contributions import (
     ToolSource,
     Variable,
 )
+from foreword.prompt.last_good import LastGood
 from foreword.prompt.template import is_variable_name
 from foreword.prompt.text import described, plain_string, read_text, shortened, spellable, within
 
@@ -48,11 +50,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_options",
+    "checked_last_good",
     "checked_name",
     "checked_order",
     "checked_protection",
     "checked_required",
     "checked_schemas",
+    "checked_static",
     "checked_tools",
     "checked_variable_name",
     "with_value",
@@ -113,6 +117,21 @@ def checked_required(tools: object, ref: EntryRef, *, complete: bool) -> tuple[s
     return tuple(sorted(names) if isinstance(tools, (set, frozenset)) else names)
 
 
+def checked_last_good(on_error: object, by: object, ref: EntryRef) -> LastGood | None:
+    """Where the last good answers of an entry are kept; None where nobody asks for them."""
+    if isinstance(by, ContextKey):
+        raise InvalidOptionError(ref, "last_good_by", f"must be a list of context keys: last_good_by=[{by!r}]")
+    keys = list(cast("Iterable[object]", by)) if isinstance(by, Iterable) else [by]
+    for key in keys:
+        if not isinstance(key, ContextKey):
+            raise InvalidOptionError(ref, "last_good_by", f"must hold ContextKeys, not {shortened(key)}")
+    if on_error == "last_good":
+        return LastGood(tuple(cast("list[ContextKey[Any]]", keys)))
+    if keys:
+        raise InvalidOptionError(ref, "last_good_by", 'has no effect without on_error="last_good"')
+    return None
+
+
 def check_signature(provider: Provider[Any], ref: EntryRef) -> None:
     """Refuse a function that could not be called: a provider takes the context or nothing."""
     if provider.required > 1:
@@ -130,6 +149,9 @@ def check_options(entry: Entry) -> None:
     if callable(condition) and Provider[bool](None, condition).is_async:
         raise InvalidOptionError(ref, "when", "must be a plain function: conditions are asked before anything async")
     _check_on_error(entry, static=static)
+    if entry.thread and (static or entry.provider.is_async):
+        what = "a static value needs no thread" if static else "an async provider runs in the event loop"
+        raise InvalidOptionError(ref, "thread", f"{what}; drop it")
     timeout = cast("object", entry.timeout)
     if timeout is None:
         return
@@ -138,8 +160,8 @@ def check_options(entry: Entry) -> None:
         raise InvalidOptionError(ref, "timeout", why)
     if static:
         raise InvalidOptionError(ref, "timeout", "a static value cannot time out; drop it")
-    if not entry.provider.is_async:
-        why = "only an async provider can be interrupted; define it with `async def`, or drop the timeout"
+    if not entry.is_awaited:
+        why = "a plain function cannot be interrupted; define it with `async def`, or add thread=True"
         raise InvalidOptionError(ref, "timeout", why)
 
 
@@ -153,8 +175,9 @@ def _check_on_error(entry: Entry, *, static: bool) -> None:
             raise InvalidOptionError(entry.ref, "on_error", why)
         if isinstance(entry, ToolSource):
             raise InvalidOptionError(entry.ref, "on_error", 'a Placeholder is a text, and tools have none; use "skip"')
-    elif on_error != "skip":
-        raise InvalidOptionError(entry.ref, "on_error", f'must be "fail", "skip" or Placeholder(…), not {on_error!r}')
+    elif on_error not in ("skip", "last_good"):
+        choices = '"fail", "skip", "last_good" or Placeholder(…)'
+        raise InvalidOptionError(entry.ref, "on_error", f"must be {choices}, not {shortened(on_error)}")
     if static and entry.when is None:
         raise InvalidOptionError(entry.ref, "on_error", "a static value cannot fail; drop it, or give a provider")
 
@@ -186,12 +209,23 @@ def with_value(entry: E, value: object, limits: PromptLimits) -> E:
         takes = "a string, a Path or a provider function" if noun == "text" else "a string, None or a provider function"
         raise NotAStringError(f"the {noun} of {entry}", described(value), f"give {takes}")
     check_signature(provider, entry.ref)
-    made = replace(entry, provider=provider, origin=origin)
-    if made.when is not None or made.on_error != "fail" or made.timeout is not None:
+    # another value has no last good answers yet
+    last_good = None if entry.last_good is None else entry.last_good.emptied()
+    made = replace(entry, provider=provider, origin=origin, last_good=last_good)
+    if made.when is not None or made.on_error != "fail" or made.timeout is not None or made.thread:
         check_options(made)
     if provider.static is not None:
         within(limit, provider.static, f"the {noun} of {entry}")
     return made
+
+
+def checked_static(text: object, ref: EntryRef, limits: PromptLimits) -> str:
+    """A text that is there already: a string, or a `Path` that is read now."""
+    if not isinstance(text, (str, Path)):
+        raise NotAStringError(f"the text of {ref}", described(text), "give a string or a Path")
+    held = read_text(text, ref) if isinstance(text, Path) else plain_string(text, "text")
+    within(limits.text, held, f"the text of {ref}")
+    return held
 
 
 # -- protections and tools ---------------------------------------------------------------------------------------------

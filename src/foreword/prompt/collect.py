@@ -7,8 +7,9 @@ force: `asking` is the only module that has one.
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.errors import (
     AssemblyCancelledError,
@@ -23,26 +24,42 @@ from foreword.prompt.draft import Draft
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from foreword.kernel.scope import ScopeKey
     from foreword.prompt.context import AssembleContext
+    from foreword.prompt.last_good import LastGood
     from foreword.prompt.plan import Plan
     from foreword.prompt.registry import Registry
+    from foreword.prompt.running import Running
 
 __all__ = ["Collector", "Question", "stop_if_cancelled"]
 
 
 class Question:
-    """An async provider that is to be asked, and what came of it."""
+    """A provider that is to be waited for, and what came of it."""
 
-    __slots__ = ("answer", "context", "entry", "error", "seconds", "stop", "task")
+    __slots__ = ("answer", "context", "entry", "error", "running", "seconds", "stop", "task")
 
-    def __init__(self, entry: Entry, context: AssembleContext) -> None:
+    def __init__(self, entry: Entry, context: AssembleContext, running: Running) -> None:
         self.entry = entry
         self.context = context
+        self.running = running
         self.answer: object = None
         self.error: Exception | None = None
         self.stop: BaseException | None = None  # a cancellation or an exit: no failure of the provider
         self.seconds = 0.0
         self.task: object = None  # keeps a task of its own alive: an event loop has only weak references
+
+    async def ask(self) -> Any:
+        """What the provider answers, unchecked."""
+        provider = self.entry.provider
+        with self.running.asking(self):
+            if self.entry.thread:
+                return await self.running.threads.run(self, partial(provider.ask, self.context))
+            return await provider.ask(self.context)
+
+    def again(self) -> Question:
+        """The same question, for another attempt."""
+        return Question(self.entry, self.context, self.running)
 
 
 class Collector:
@@ -50,13 +67,13 @@ class Collector:
 
     __slots__ = ("_failures", "draft")
 
-    def __init__(self, registry: Registry, plan: Plan, context: AssembleContext) -> None:
+    def __init__(self, registry: Registry, scope: ScopeKey, plan: Plan, context: AssembleContext) -> None:
         """Take the plan and ask every condition.
 
         Raises:
             MultipleCompleteSectionsError: more than one complete section is in force.
         """
-        self.draft = Draft(registry, plan, context)
+        self.draft = Draft(registry, scope, plan, context)
         self._failures: dict[Entry, Exception] = {}
         self._ask_conditions()
         complete = [section for section in plan.complete if section not in self.draft.left_out]
@@ -65,7 +82,7 @@ class Collector:
 
     def async_entries(self) -> list[Entry]:
         """The async providers that this step will ask."""
-        return [entry for entry in self._to_ask() if entry.provider.is_async]
+        return [entry for entry in self._to_ask() if entry.is_awaited]
 
     def ask(self) -> list[Question]:
         """Ask the sync providers; give back the async ones, to be asked together.
@@ -79,8 +96,8 @@ class Collector:
         start = perf_counter()
         for entry in self._to_ask():
             provider = entry.provider
-            if provider.is_async:
-                questions.append(Question(entry, context))
+            if entry.is_awaited:
+                questions.append(Question(entry, context, draft.registry.running))
                 continue
             try:
                 draft.accept(entry, provider.static if provider.call is None else provider.ask(context))
@@ -104,9 +121,19 @@ class Collector:
                 self.draft.accept(question.entry, question.answer)
             except Exception as error:  # looking at an answer may run somebody else's code, too
                 self._failures[question.entry] = error
+        self._keep_last_good()
         if self._failures:
             self._deal_with_failures()
         return self.draft
+
+    def _keep_last_good(self) -> None:
+        draft = self.draft
+        for entry in self._to_ask():
+            if entry.last_good is not None:
+                try:
+                    entry.last_good.keep(draft.scope, draft.context, draft.answer_of(entry))
+                except TypeError as error:  # a value of the caller's that cannot be hashed: as if the provider failed
+                    self._failures[entry] = error
 
     def _ask_conditions(self) -> None:
         for entry in self.draft.plan.conditional(contexts=not self.draft.suppressed):
@@ -147,10 +174,23 @@ class Collector:
         if entry.on_error == "fail" or self._must_not_fail(entry):
             return False
         why = f"skipped: {type(error).__name__}: {error}"
+        if entry.last_good is not None:
+            return self._reuse(entry, entry.last_good, why)
         if isinstance(entry.on_error, Placeholder):
             self.draft.put_placeholder(entry, entry.on_error.text, why)
         else:
             self.draft.leave_out(entry, why)
+        return True
+
+    def _reuse(self, entry: Entry, last_good: LastGood, why: str) -> bool:
+        draft = self.draft
+        try:
+            found = last_good.reuse(draft.scope, draft.context)
+        except TypeError:  # see `_keep_last_good`
+            return False
+        if found is None:
+            return False
+        draft.put_again(entry, found[0], why)
         return True
 
     def _must_not_fail(self, entry: Entry) -> bool:

@@ -106,6 +106,15 @@ class SystemPromptConfig:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a SystemPromptConfig cannot be changed; make another one with {name}=…")
 
+    def __copy__(self) -> SystemPromptConfig:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> SystemPromptConfig:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _config_of, ({name: getattr(self, name) for name in _DEFAULTS},)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SystemPromptConfig) and all(
             getattr(self, name) == getattr(other, name) for name in _DEFAULTS
@@ -127,6 +136,11 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "section_ties": "registration",
     "limits": PromptLimits(),
 }
+
+
+def _config_of(fields: ConfigFields) -> SystemPromptConfig:
+    """Make a configuration from its fields; what pickling calls."""
+    return SystemPromptConfig(**fields)
 
 
 def _unify_spellings(given: dict[str, object]) -> list[ConfigFault]:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
@@ -13,7 +14,7 @@ from foreword.errors import MissingContextValueError, with_article
 from foreword.kernel.scope import ScopeKey, as_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from foreword.kernel.scope import HasKey
 
@@ -112,6 +113,8 @@ class AssembleContext:
         model: ModelRef | None = None,
         signal: CancelToken | None = None,
     ) -> None:
+        if values is not None and not isinstance(cast("object", values), Mapping):
+            raise TypeError(f"values is {with_article(type(values).__name__)}; give a mapping: {{KEY: value}}")
         held = dict(values or {})
         for key, value in held.items():
             if not isinstance(cast("object", key), ContextKey):
@@ -151,6 +154,9 @@ class AssembleContext:
     def get(self, key: ContextKey[T], default: D | None = None) -> T | D | None:
         """The value of a key, or the default."""
         return cast("T | D | None", self._values.get(key, default))
+
+    def __copy__(self) -> AssembleContext:
+        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an AssembleContext cannot be changed; make another one with {name}=…")

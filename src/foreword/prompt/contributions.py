@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.jsonvalue import JsonValue
+    from foreword.kernel.effects import Owner
     from foreword.prompt.context import AssembleContext
+    from foreword.prompt.last_good import LastGood
     from foreword.prompt.origin import Origin
 
 __all__ = [
@@ -79,7 +81,7 @@ class ToolSchema:
         try:
             detached = freeze(cast("dict[str, Any]", self.parameters))
         except NotJsonError as fault:
-            why = f"parameters{fault.path} {fault.reason}; give what JSON can hold"
+            why = f"parameters{fault.path} {fault.reason}"
             raise InvalidToolSchemaError(str(self.name), why) from fault
         object.__setattr__(self, "parameters", detached)
 
@@ -105,7 +107,7 @@ class Placeholder:
     text: str
 
 
-OnError: TypeAlias = Literal["fail", "skip"] | Placeholder
+OnError: TypeAlias = Literal["fail", "skip", "last_good"] | Placeholder
 When: TypeAlias = "Callable[[AssembleContext], bool]"
 TextProvider: TypeAlias = "Callable[[], str] | Callable[[AssembleContext], str] | Callable[[], Awaitable[str]] | Callable[[AssembleContext], Awaitable[str]]"  # noqa: E501
 ValueProvider: TypeAlias = "Callable[[], str | None] | Callable[[AssembleContext], str | None] | Callable[[], Awaitable[str | None]] | Callable[[AssembleContext], Awaitable[str | None]]"  # noqa: E501
@@ -144,6 +146,9 @@ class Entry:
     when: When | None = None
     on_error: OnError = "fail"
     timeout: float | None = None  # seconds
+    thread: bool = False  # the sync provider is called in a thread of ours
+    last_good: LastGood | None = None  # where its good answers are kept, if they are
+    owner: Owner | None = None
 
     KIND: ClassVar[str] = "entry"
 
@@ -151,6 +156,11 @@ class Entry:
     def ref(self) -> EntryRef:
         """The reference that errors carry."""
         return self.origin.ref(self.KIND, self.name)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its answer has to be waited for: it is async, or comes from a thread."""
+        return self.provider.is_async or self.thread
 
     def __str__(self) -> str:
         return str(self.ref)
@@ -229,6 +239,35 @@ class ToolSource(Entry):
     memory: ToolMemory = field(default_factory=ToolMemory)
 
     KIND: ClassVar[str] = "tool provider"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Override:
+    """A deployment's last word on a section or context: whoever contributes one of that name, in whatever scope."""
+
+    name: str
+    origin: Origin
+    enabled: bool
+    order: float | None
+    text: str | None
+    why: str
+
+    @property
+    def ref(self) -> EntryRef:
+        """The reference that errors carry."""
+        return self.origin.ref("override", self.name)
+
+    def applied(self, entry: OrderedText) -> Any:
+        """The entry as the deployment wants it."""
+        changed: Any = entry if self.order is None else replace(entry, order=self.order)
+        if self.text is None:
+            return changed
+        origin = replace(entry.origin, source=self.origin.source)
+        return replace(changed, provider=Provider(self.text), origin=origin, verbatim=False, on_error="fail",
+                       timeout=None, thread=False, last_good=None)  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.ref}{f': {self.why}' if self.why else ''}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

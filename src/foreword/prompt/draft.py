@@ -14,6 +14,7 @@ from foreword.prompt.contributions import Entry, OrderedText, ToolProviderResult
 from foreword.prompt.text import described, plain_string, refuse_awaitable, within
 
 if TYPE_CHECKING:
+    from foreword.kernel.scope import ScopeKey
     from foreword.prompt.assembly import AssembledContext, AssembledSection
     from foreword.prompt.context import AssembleContext
     from foreword.prompt.contributions import Section, ToolSchema
@@ -38,26 +39,31 @@ class Draft:
         "plan",
         "registry",
         "replaced",
+        "reused",
+        "scope",
         "seconds",
         "suppressed",
         "texts",
         "tool_answers",
+        "tools_known",
         "unchecked_tools",
         "unsupported",
         "values",
         "waterfall",
     )
 
-    def __init__(self, registry: Registry, plan: Plan, context: AssembleContext) -> None:
-        self.registry, self.plan, self.context = registry, plan, context
+    def __init__(self, registry: Registry, scope: ScopeKey, plan: Plan, context: AssembleContext) -> None:
+        self.registry, self.scope, self.plan, self.context = registry, scope, plan, context
         self.limits = registry.config.limits
         self.suppressed = bool(plan.suppressors) or not registry.config.include_runtime_context
         self.left_out: dict[Entry, str] = {}  # and why: "when" or "skipped: …"
         self.unsupported: dict[Entry, str] = {}  # and why: "requires_tools:NAME"; filled in by stage 5
         self.replaced: dict[Entry, str] = {}  # by a placeholder, and why
+        self.reused: dict[Entry, str] = {}  # a last good answer, and why
         self.values: dict[str, str | None] = plan.variables.static_values()
         self.texts: dict[OrderedText, AssembledSection | AssembledContext] = {}  # of those that have a provider
         self.tool_answers: dict[ToolSource, tuple[ToolSchema, ...]] = {}
+        self.tools_known: dict[ToolSource, frozenset[str]] = {}  # also of sources that were left out, if known
         self.known_tools: set[str] = set()
         self.unchecked_tools: tuple[str, ...] = ()  # names of tool_order that nobody could vouch for in this step
         self.ordered_tools: tuple[ToolSchema, ...] = ()  # filled in by stage 3
@@ -139,13 +145,33 @@ class Draft:
         schemas, known = checked_schemas(result, source, answering=True)
         source.memory.schemas, source.memory.known = schemas, known
         self.tool_answers[source] = schemas
+        self.tools_known[source] = known
         self.known_tools |= known
+
+    def answer_of(self, entry: Entry) -> Any:
+        """What an entry answered in this step, checked; `put_again` takes it back."""
+        if isinstance(entry, ToolSource):
+            return self.tool_answers[entry], entry.memory.known
+        return self.texts[entry].text if isinstance(entry, OrderedText) else self.values[entry.name]
+
+    def put_again(self, entry: Entry, answer: Any, why: str) -> None:
+        """Put an earlier answer in the place of one that failed."""
+        self.reused[entry] = why
+        if isinstance(entry, ToolSource):
+            self.tool_answers[entry], self.tools_known[entry] = answer
+            self.known_tools |= self.tools_known[entry]
+        elif isinstance(entry, OrderedText):
+            self.texts[entry] = entry.assembled(answer)
+        else:
+            self.values[entry.name] = answer
 
     def leave_out(self, entry: Entry, why: str) -> None:
         """Note that an entry takes no part in this step."""
         self.left_out[entry] = why
         if isinstance(entry, Variable):
             self.values[entry.name] = None
+        elif isinstance(entry, ToolSource) and entry.memory.known is not None:
+            self.tools_known[entry] = entry.memory.known
 
     def put_placeholder(self, entry: Entry, text: str, why: str) -> None:
         """Put a placeholder's text, verbatim, in the place of an answer that failed."""

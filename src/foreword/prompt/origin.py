@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword.errors import EntryRef
+from foreword.errors import EntryRef, shown
 
 if TYPE_CHECKING:
     from foreword.kernel.source import Source
@@ -33,8 +33,8 @@ class Origin:
         return None if self.source is None else self.source.distribution
 
     def __str__(self) -> str:
-        scope = "" if self.scope is None else f" in scope {self.scope}"
-        return f"{self.owner}{scope}{'' if self.source is None else f' ({self.source})'}"
+        scope = "" if self.scope is None else f" in scope {shown(self.scope)}"
+        return f"{shown(self.owner)}{scope}{'' if self.source is None else f' ({self.source})'}"
 
     def ref(self, kind: str, name: str) -> EntryRef:
         """The reference that errors carry."""

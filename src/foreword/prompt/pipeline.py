@@ -34,13 +34,13 @@ class Run:
         """Fix what is in force: the plan of the scope, the listeners, and which conditions hold."""
         self._registry, self._context = registry, context
         self._listeners = registry.assemble_listeners.about(scope)
-        self._collector = Collector(registry, registry.plan(scope), context)
+        self._collector = Collector(registry, scope, registry.plan(scope), context)
 
     async def assemble(self) -> PromptAssembly:
         """Take all stages up to rendering."""
         questions = self._collector.ask()
         if questions:
-            await ask_together(questions, self._registry.stuck)
+            await ask_together(questions)
         assembly = self._draft(questions)
         if self._listeners and assembly.draft is not None:
             waterfall = assembly.draft.waterfall = Waterfall(self._listeners, self._context, assembly.draft)

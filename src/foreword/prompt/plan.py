@@ -14,8 +14,9 @@ A plan notes the numbers of the layers it was made from and holds while they are
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import is_
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
@@ -23,7 +24,7 @@ from foreword.prompt.contributions import Entry, OrderedText, RuntimeContext, Se
 
 if TYPE_CHECKING:
     from foreword.prompt.config import SystemPromptConfig
-    from foreword.prompt.contributions import Suppressor, ToolSchema
+    from foreword.prompt.contributions import Override, Suppressor, ToolSchema
     from foreword.prompt.registry import PromptLayer
     from foreword.prompt.render import Baseline, Body
 
@@ -195,6 +196,7 @@ class Plan:
         "layers",
         "memo",
         "numbers",
+        "overridden",
         "protected_sections",
         "protected_tools",
         "protections",
@@ -210,15 +212,17 @@ class Plan:
         self.numbers = tuple(layer.number for layer in layers)
         self.memo = memo
         scoped = layers[1:]
+        self.overridden: list[tuple[OrderedText, Override]] = [] if base is None else base.overridden.copy()
+        edited = partial(_overridden, overrides=layers[0].overrides, noted=self.overridden)
         if base is None:
-            self.sections: Lineup[Section] = Lineup[Section].of_global(layers[0].sections, by_name=by_name)
+            self.sections: Lineup[Section] = Lineup[Section].of_global(edited(layers[0].sections), by_name=by_name)
             self.contexts: Lineup[RuntimeContext] = Lineup[RuntimeContext].of_global(
-                layers[0].contexts, by_name=by_name
+                edited(layers[0].contexts), by_name=by_name
             )
             self.variables = _global_variables(layers[0].variables)
         else:
-            self.sections = base.sections.extended([layer.sections for layer in scoped], by_name=by_name)
-            self.contexts = base.contexts.extended([layer.contexts for layer in scoped], by_name=by_name)
+            self.sections = base.sections.extended([edited(layer.sections) for layer in scoped], by_name=by_name)
+            self.contexts = base.contexts.extended([edited(layer.contexts) for layer in scoped], by_name=by_name)
             self.variables = _scoped_variables(base.variables, [layer.variables for layer in scoped])
         self.tools: tuple[ToolSource, ...] = tuple(source for layer in layers for source in layer.tools)
         self.protections = tuple(each for layer in layers for each in layer.protections)
@@ -258,6 +262,20 @@ def compile_plan(layers: tuple[PromptLayer, ...], base: Plan | None, memo: Memo,
         config: says what decides between equal orders.
     """
     return Plan(layers, base, memo, by_name=config.section_ties == "name")
+
+
+def _overridden(
+    entries: Iterable[Any], *, overrides: Mapping[str, Override], noted: list[tuple[OrderedText, Override]]
+) -> Iterator[Any]:
+    """The entries of a layer as the deployment wants them: some changed, some gone. What was done is noted."""
+    for entry in entries:
+        override = overrides.get(entry.name)
+        if override is None:
+            yield entry
+            continue
+        noted.append((entry, override))
+        if override.enabled:
+            yield override.applied(entry)
 
 
 def _global_variables(entries: Iterable[Variable]) -> Variables:

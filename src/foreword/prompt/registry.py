@@ -16,6 +16,7 @@ from foreword.errors import (
     DuplicateEntryError,
     ForewordError,
     InactiveContextError,
+    ProtectedOverrideError,
     ProtectedSectionShadowError,
     ProtectionConflictError,
 )
@@ -25,13 +26,21 @@ from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
 from foreword.kernel.source import caller, calling_line
 from foreword.prompt.checks import with_value
-from foreword.prompt.contributions import Protection, RuntimeContext, Section, Suppressor, ToolSource, Variable
+from foreword.prompt.contributions import (
+    Override,
+    Protection,
+    RuntimeContext,
+    Section,
+    Suppressor,
+    ToolSource,
+    Variable,
+)
 from foreword.prompt.plan import Memo, Plan, compile_plan
+from foreword.prompt.running import Running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foreword.errors import EntryRef
     from foreword.prompt.config import SystemPromptConfig
     from foreword.prompt.origin import Origin
 
@@ -48,6 +57,7 @@ class PromptLayer:
         "contexts",
         "key",
         "number",
+        "overrides",
         "plan",
         "protections",
         "sections",
@@ -66,6 +76,7 @@ class PromptLayer:
         self.tools: dict[ToolSource, None] = {}
         self.protections: dict[Protection, None] = {}
         self.suppressors: dict[Suppressor, None] = {}
+        self.overrides: dict[str, Override] = {}  # only in the global layer
 
     def is_empty(self) -> bool:
         """Whether nothing is registered in it."""
@@ -93,7 +104,7 @@ class Registry:
     ) -> None:
         self.config = config
         self.layers: Layers[PromptLayer] = Layers(PromptLayer)
-        self.stuck: dict[object, EntryRef] = {}  # providers that were left running past their timeout
+        self.running = Running()
         self._memo = Memo()
         self._lock = Lock()
         self._sequence = count(1)
@@ -148,8 +159,9 @@ class Registry:
         if held is not None:
             raise DuplicateEntryError(origin.ref(kind, name), held.ref)
         if kind == Section.KIND and scope is not GLOBAL and self._reserved[name]:
-            protectors = [each for each in self.layers.globally.protections if name in each.sections]
-            raise ProtectedSectionShadowError(origin.ref(kind, name), protectors[0].ref)
+            for protection in tuple(self.layers.globally.protections):
+                if name in protection.sections:
+                    raise ProtectedSectionShadowError(origin.ref(kind, name), protection.ref)
 
     def add_named(self, owner: Owner, scope: ScopeKey, entry: E) -> EntryRegistration[E]:
         """Register a section, context or variable; raises as `check_free`."""
@@ -164,28 +176,34 @@ class Registry:
         self._register(owner, scope, registration, insert)
         return registration
 
-    def remove_named(self, scope: ScopeKey, entry: Section | RuntimeContext | Variable) -> None:
+    def remove_named(self, scope: ScopeKey, registration: EntryRegistration[Any]) -> None:
         """Undo `add_named`."""
 
         def remove() -> None:
+            entry = registration.take()
             self.layers.of(scope).table(entry.KIND).remove(entry)
             if entry.KIND == Section.KIND and scope is not GLOBAL:
                 _count_down(self._in_scopes, entry.name)
 
         self._change(scope, remove)
 
-    def exchange(self, scope: ScopeKey, old: E, new: E) -> None:
-        """Put a new entry in the place of an old one; a raising change listener brings the old one back."""
+    def exchange(self, scope: ScopeKey, registration: EntryRegistration[E], new: E) -> None:
+        """Put a new entry in the place of a registration's; a raising change listener brings the old one back."""
+        old: list[E] = []
 
-        def put(before: E, after: E) -> None:
-            if not self.layers.of(scope).table(old.KIND).exchange(before, after):
-                raise InactiveContextError(f"the registration of {old}", "register it again")
+        def put(after: E) -> None:
+            before = registration.held()
+            if before is None or not self.layers.of(scope).table(after.KIND).exchange(before, after):
+                raise InactiveContextError(f"the registration of {after}", "register it again")
+            registration.hold(after)
+            old.append(before)
 
-        self._mutate(scope, lambda: put(old, new))
+        self._mutate(scope, lambda: put(new))
         try:
             self._announce()
         except BaseException as error:
-            self._take_back(error, lambda: self._change(scope, lambda: put(new, old)))
+            if registration.held() is new:
+                self._take_back(error, lambda: self._change(scope, lambda: put(old[0])))
             raise
 
     def add_tools(self, owner: Owner, scope: ScopeKey, source: ToolSource) -> Registration:
@@ -205,22 +223,50 @@ class Registry:
         reserved = protection.sections if scope is GLOBAL else ()
 
         def insert() -> None:
+            for name in protection.sections:
+                if name in self.layers.globally.overrides:
+                    raise ProtectedOverrideError(name, str(self.layers.globally.overrides[name]), protection.ref)
             for name in reserved:
                 if self._in_scopes[name]:
                     shadows = [layer.sections.get(name) for layer in self.layers.scoped()]
                     raise ProtectionConflictError(
                         name, str(protection.origin), [each.ref for each in shadows if each is not None]
                     )
-            self._reserved.update(reserved)
             self.layers.of(scope).protections[protection] = None
+            self._reserved.update(reserved)
 
         def remove() -> None:
-            self.layers.of(scope).protections.pop(protection, None)
             for name in reserved:
                 _count_down(self._reserved, name)
+            self.layers.of(scope).protections.pop(protection, None)
 
         registration = Registration(protection, owner, lambda: self._change(scope, remove))
         self._register(owner, scope, registration, insert)
+        return registration
+
+    def add_override(self, owner: Owner, override: Override) -> Registration:
+        """Register a deployment's last word on a name.
+
+        Raises:
+            DuplicateEntryError: there is one already.
+            ProtectedOverrideError: some layer protects a section of that name.
+        """
+        overrides = self.layers.globally.overrides
+
+        def insert() -> None:
+            if override.name in overrides:
+                raise DuplicateEntryError(override.ref, overrides[override.name].ref)
+            for layer in (self.layers.globally, *self.layers.scoped()):
+                for protection in layer.protections:
+                    if override.name in protection.sections:
+                        raise ProtectedOverrideError(override.name, str(override), protection.ref)
+            overrides[override.name] = override
+
+        def remove() -> None:
+            overrides.pop(override.name, None)
+
+        registration = Registration(override, owner, lambda: self._change(GLOBAL, remove))
+        self._register(owner, GLOBAL, registration, insert)
         return registration
 
     # -- how a change is made ------------------------------------------------------------------------------------------
@@ -299,7 +345,7 @@ class EntryRegistration(Registration, Generic[E]):
     def __init__(self, registry: Registry, owner: Owner, scope: ScopeKey, entry: E) -> None:
         super().__init__(entry, owner, self._remove)
         self._registry, self._scope = registry, scope
-        self._entry: E = entry
+        self._entry: E | None = entry
 
     def replace(self, value: object) -> None:
         """Put another text or value in this entry's place, with the same name, order and options; one change is told.
@@ -312,21 +358,32 @@ class EntryRegistration(Registration, Generic[E]):
             InactiveContextError: the registration is closed.
             RegistrationError: the value does not fit, as the registering call would say.
         """
-        if self.closed:
-            raise InactiveContextError(f"the registration of {self._entry}", "register it again")
-        old = self._entry
+        entry = self._entry
+        if entry is None:
+            raise InactiveContextError(f"the registration of {self.label}", "register it again")
         source = calling_line(caller(1))  # where the new value stands
-        here = replace(old, origin=replace(old.origin, source=source))
-        new = with_value(here, value, self._registry.config.limits)
-        self._entry = new
-        try:
-            self._registry.exchange(self._scope, old, new)
-        except BaseException:
-            self._entry = old
-            raise
+        here = replace(entry, origin=replace(entry.origin, source=source))
+        self._registry.exchange(self._scope, self, with_value(here, value, self._registry.config.limits))
+
+    # What follows is called under the registry's lock, where the table and this agree on which entry is held.
+
+    def held(self) -> E | None:
+        """The entry that is registered now; None once it is undone."""
+        return self._entry
+
+    def hold(self, entry: E) -> None:
+        """Have another entry registered."""
+        self._entry = self._what = entry
+
+    def take(self) -> E:
+        """Hand the entry over, to be removed."""
+        entry = self._entry
+        assert entry is not None  # noqa: S101 - an undo runs once
+        self._entry = None
+        return entry
 
     def _remove(self) -> None:
-        self._registry.remove_named(self._scope, self._entry)
+        self._registry.remove_named(self._scope, self)
 
 
 def _count_down(counter: Counter[str], name: str) -> None:

@@ -119,9 +119,14 @@ class Rendering:
             raise LookupError(f"the system text does not hold {text[:60]!r}; it is matched to the letter")
         return self.spans.between(start, start + len(text))
 
-    def missing(self, name: str) -> Absence | None:
-        """Why a section, context, tool or variable of that name is not there; None if it is."""
-        return self.trace.absence(name)
+    def missing(self, name: str, kind: str | None = None) -> Absence | None:
+        """Why a section, context, tool or variable of that name is not there (a variable: has no value); None if it is.
+
+        Args:
+            name: which.
+            kind: ``"section"``, ``"context"``, ``"tool"`` or ``"variable"``, where one name stands for several.
+        """
+        return self.trace.absence(name, kind)
 
     def _variable_origin(self, name: str) -> Origin:
         draft = self._draft

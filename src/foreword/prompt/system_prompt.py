@@ -12,6 +12,8 @@ view belongs to its owner and stands in its scope's layer; closing the view undo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, KernelOwnsError, RunningLoopError
@@ -21,13 +23,15 @@ from foreword.kernel.events import name_of
 from foreword.kernel.plugins import plugin
 from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
 from foreword.kernel.services import Service
-from foreword.kernel.source import caller, calling_line
+from foreword.kernel.source import Source, caller, calling_line
 from foreword.prompt.asking import run_loop, running_loop
 from foreword.prompt.checks import (
+    checked_last_good,
     checked_name,
     checked_order,
     checked_protection,
     checked_required,
+    checked_static,
     checked_tools,
     checked_variable_name,
     with_value,
@@ -39,6 +43,7 @@ from foreword.prompt.contributions import (
     IDENTITY_SECTION,
     PERSONA_ORDER,
     PERSONA_SECTION,
+    Override,
     Provider,
     RuntimeContext,
     Section,
@@ -58,8 +63,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, Unpack
 
-    from foreword.kernel.source import Source
     from foreword.prompt.assembly import PromptAssembly
+    from foreword.prompt.context import ContextKey
     from foreword.prompt.contributions import (
         OnError,
         Text,
@@ -100,7 +105,7 @@ class SystemPrompt(Service):
         InvalidConfigError: all faults of the configuration at once.
     """
 
-    __slots__ = ("_binding", "_ctx", "_key", "_owner", "_registry")
+    __slots__ = ("_above", "_binding", "_ctx", "_key", "_owner", "_registry")
 
     def __init__(self, config: SystemPromptConfig | None = None, **fields: Unpack[ConfigFields]) -> None:
         if config is not None and fields:
@@ -113,7 +118,9 @@ class SystemPrompt(Service):
         self._key = GLOBAL
         self._binding: ParentBinding | None = None
         self._ctx: Context | None = None
-        self._open(calling_line(caller(1)), harness_identity=bool(config.include_harness_identity))
+        self._above: Owner | None = None  # closes this view with itself
+        place = calling_line(caller(1))
+        self._open(place, place, harness_identity=bool(config.include_harness_identity))
 
     # -- as a service --------------------------------------------------------------------------------------------------
 
@@ -127,24 +134,42 @@ class SystemPrompt(Service):
         return self._view(ctx.fiber, ctx.key, ctx.binding, ctx)
 
     @classmethod
-    def _serving(cls, config: SystemPromptConfig, ctx: Context) -> SystemPrompt:
-        """A prompt for a kernel: its listeners are those of the kernel's events, its openers belong to its plugin."""
+    def serving(
+        cls,
+        config: SystemPromptConfig,
+        ctx: Context,
+        *,
+        identity: Source | None = None,
+        persona: Source | None = None,
+    ) -> SystemPrompt:
+        """A prompt for a kernel: its listeners are those of the kernel's events, its openers belong to its plugin.
+
+        ``ctx.mount(SystemPrompt, config)`` does this; call it only in a plugin that then provides what it gives.
+
+        Args:
+            config: the configuration.
+            ctx: the context of the plugin that provides the prompt.
+            identity: the place to show for the identity's text, if it was not written in code.
+            persona: the same for the persona's.
+        """
         prompt = cls.__new__(cls)
         root = ctx.root
         prompt._registry = Registry(
             config, root.listeners(SYSTEM_PROMPT_ASSEMBLE), root.listeners(SYSTEM_PROMPT_CHANGE)
         )
         prompt._owner, prompt._key, prompt._binding, prompt._ctx = ctx.fiber, GLOBAL, None, ctx
-        prompt._open(calling_line(caller(0)), harness_identity=config.include_harness_identity is not False)
+        prompt._above = None
+        here = calling_line(caller(0))
+        prompt._open(identity or here, persona or here, harness_identity=config.include_harness_identity is not False)
         return prompt
 
-    def _open(self, source: Source, *, harness_identity: bool) -> None:
+    def _open(self, identity: Source, persona: Source, *, harness_identity: bool) -> None:
         """Register the sections that every prompt opens with."""
         config = self._registry.config
-        identity = HARNESS_IDENTITY if config.identity is None and harness_identity else config.identity
-        if identity is not None:
-            self._text(Section, IDENTITY_SECTION, identity, source, order=IDENTITY_ORDER)
-        self._text(Section, PERSONA_SECTION, config.persona, source, order=PERSONA_ORDER)
+        text = HARNESS_IDENTITY if config.identity is None and harness_identity else config.identity
+        if text is not None:
+            self._text(Section, IDENTITY_SECTION, text, identity, order=IDENTITY_ORDER)
+        self._text(Section, PERSONA_SECTION, config.persona, persona, order=PERSONA_ORDER)
 
     # -- views ---------------------------------------------------------------------------------------------------------
 
@@ -176,7 +201,18 @@ class SystemPrompt(Service):
     @property
     def stuck(self) -> tuple[EntryRef, ...]:
         """The providers that did not go when their timeout had passed and they were cancelled; until they end."""
-        return tuple(self._registry.stuck.values())
+        return self._registry.running.stuck()
+
+    def known_tools(self) -> tuple[frozenset[str], bool]:
+        """The names of tools that this view's scope is known to have, as `tool_order` may list them.
+
+        Returns:
+            The names, of static tools and of the last answers of providers; and whether every provider has answered
+            so far, without which a name that is not among them may still be one.
+        """
+        answers = [source.memory.known for source in self._registry.plan(self._key).tools]
+        known = frozenset(name for each in answers for name in each or ())
+        return known, all(each is not None for each in answers)
 
     def owner(self, name: str) -> SystemPrompt:
         """A view with a new owner in the same scope; it closes with this one, or before.
@@ -189,6 +225,7 @@ class SystemPrompt(Service):
         if self._ctx is not None:
             raise KernelOwnsError(f"owner({name!r})", "ctx.mount(plugin)")
         view = self._view(UndoStack(checked_name("owner", name, self._owner.name)), self._key, None)
+        view._above = self._owner
         self._owner.add(view.close)
         return view
 
@@ -229,7 +266,11 @@ class SystemPrompt(Service):
         """
         if not isinstance(self._owner, UndoStack):
             raise KernelOwnsError("close()", "await fiber.dispose(), or await ctx.dispose() of a scope's context")
-        self._owner.close()
+        try:
+            self._owner.close()
+        finally:
+            if self._above is not None:
+                self._above.discard(self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -249,13 +290,15 @@ class SystemPrompt(Service):
     def section(
         self, name: str, text: Text, *, order: float, complete: bool = False, verbatim: bool = False,
         requires_tools: Iterable[str] = (), when: When | None = None, on_error: OnError = "fail",
-        timeout: float | None = None,
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+        source: Source | None = None,
     ) -> EntryRegistration[Section]: ...  # fmt: skip
     @overload
     def section(
         self, name: str, *, order: float, complete: bool = False, verbatim: bool = False,
         requires_tools: Iterable[str] = (), when: When | None = None, on_error: OnError = "fail",
-        timeout: float | None = None,
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+        source: Source | None = None,
     ) -> Callable[[TP], TP]: ...  # fmt: skip
     def section(
         self,
@@ -268,7 +311,10 @@ class SystemPrompt(Service):
         requires_tools: Iterable[str] = (),
         when: When | None = None,
         on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (),
         timeout: float | None = None,
+        thread: bool = False,
+        source: Source | None = None,
     ) -> Any:
         """Contribute a part of the system prompt.
 
@@ -281,8 +327,13 @@ class SystemPrompt(Service):
             verbatim: the text is no template.
             requires_tools: tools without which the section goes.
             when: a condition on the context, asked before all providers; false leaves the section out.
-            on_error: what to do when the provider or the condition fails: ``"fail"``, ``"skip"``, or a `Placeholder`.
-            timeout: seconds that an async provider has.
+            on_error: what to do when the provider or the condition fails: ``"fail"``, ``"skip"``, a `Placeholder`, or
+                ``"last_good"``: its last good answer for the same scope, model and values of `last_good_by`.
+            last_good_by: the context's keys whose values tell last good answers apart. With none, only assemblies
+                without any values keep or reuse one.
+            timeout: seconds that an async provider, or one in a thread, has.
+            thread: call a plain function in a daemon thread, so that it cannot hold up the event loop.
+            source: the place to show for it; the line of this call if not given.
 
         Returns:
             The registration, or, without a text, a decorator that gives its function back unchanged.
@@ -292,22 +343,24 @@ class SystemPrompt(Service):
             PromptTooLargeError, DuplicateEntryError, ProtectedSectionShadowError, InactiveContextError: nothing was
                 changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(caller(1))
+        place = calling_line(caller(1)) if source is None else source
         options: dict[str, Any] = {
             "order": order, "complete": complete, "verbatim": verbatim, "requires_tools": requires_tools, "when": when,
-            "on_error": on_error, "timeout": timeout,
+            "on_error": on_error, "last_good_by": last_good_by, "timeout": timeout, "thread": thread,
         }  # fmt: skip
-        return self._now_or_decorated(text, lambda given: self._text(Section, name, given, source, **options))
+        return self._now_or_decorated(text, lambda given: self._text(Section, name, given, place, **options))
 
     @overload
     def context(
         self, name: str, text: Text, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
-        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None,
+        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
     ) -> EntryRegistration[RuntimeContext]: ...  # fmt: skip
     @overload
     def context(
         self, name: str, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
-        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None,
+        sensitive: bool = False, when: When | None = None, on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
     ) -> Callable[[TP], TP]: ...  # fmt: skip
     def context(
         self,
@@ -320,7 +373,9 @@ class SystemPrompt(Service):
         sensitive: bool = False,
         when: When | None = None,
         on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (),
         timeout: float | None = None,
+        thread: bool = False,
     ) -> Any:
         """Contribute a runtime context: dynamic facts for the model that never become part of the system text.
 
@@ -329,19 +384,21 @@ class SystemPrompt(Service):
         source = calling_line(caller(1))
         options: dict[str, Any] = {
             "order": order, "verbatim": verbatim, "requires_tools": requires_tools, "sensitive": sensitive,
-            "when": when, "on_error": on_error, "timeout": timeout,
+            "when": when, "on_error": on_error, "last_good_by": last_good_by, "timeout": timeout, "thread": thread,
         }  # fmt: skip
         return self._now_or_decorated(text, lambda given: self._text(RuntimeContext, name, given, source, **options))
 
     @overload
     def variable(
         self, name: str, value: Value, *, sensitive: bool = False, when: When | None = None,
-        on_error: OnError = "fail", timeout: float | None = None,
+        on_error: OnError = "fail", last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None,
+        thread: bool = False, source: Source | None = None,
     ) -> EntryRegistration[Any]: ...  # fmt: skip
     @overload
     def variable(
         self, name: str, *, sensitive: bool = False, when: When | None = None, on_error: OnError = "fail",
-        timeout: float | None = None,
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+        source: Source | None = None,
     ) -> Callable[[VP], VP]: ...  # fmt: skip
     def variable(
         self,
@@ -351,7 +408,10 @@ class SystemPrompt(Service):
         sensitive: bool = False,
         when: When | None = None,
         on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (),
         timeout: float | None = None,
+        thread: bool = False,
+        source: Source | None = None,
     ) -> Any:
         """Contribute a value for ``{{name}}`` references. It is spliced in as it is, never read as a template.
 
@@ -360,48 +420,63 @@ class SystemPrompt(Service):
             value: a string, None for "no value", or a provider of one of them; without it the call is a decorator.
             sensitive: marks a value that logs and pages are to keep to themselves.
             when: a condition on the context; false leaves the variable without a value.
-            on_error: what to do when the provider fails: ``"fail"``, ``"skip"`` (no value), or a `Placeholder`.
-            timeout: seconds that an async provider has.
+            on_error: what to do when the provider fails: ``"fail"``, ``"skip"`` (no value), a `Placeholder`, or
+                ``"last_good"``; see `section`, also for the options that follow.
+            last_good_by: the context's keys whose values tell last good values apart.
+            timeout: seconds that an async provider, or one in a thread, has.
+            thread: call a plain function in a daemon thread.
+            source: the place to show for it; the line of this call if not given.
 
         Raises:
             InvalidVariableNameError, InvalidOptionError, NotAStringError, PromptTooLargeError, DuplicateEntryError,
             InactiveContextError: nothing was changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(caller(1))
+        place = calling_line(caller(1)) if source is None else source
 
         def register(given: object) -> EntryRegistration[Any]:
             self._require_active()
-            registry, origin = self._registry, self._origin(source)
+            registry, origin = self._registry, self._origin(place)
             checked = checked_variable_name(name, origin)
             registry.check_free(self._key, Variable.KIND, checked, origin)
-            bare = Variable(checked, origin, registry.next_seq(), Provider(None), when, on_error, timeout, sensitive)
+            last_good = checked_last_good(on_error, last_good_by, origin.ref(Variable.KIND, checked))
+            bare = Variable(
+                checked, origin, registry.next_seq(), Provider(None), when, on_error, timeout, thread,
+                last_good, self._owner, sensitive=sensitive,
+            )  # fmt: skip
             return registry.add_named(self._owner, self._key, with_value(bare, given, registry.config.limits))
 
         return self._now_or_decorated(value, register)
 
     @overload
     def tools(
-        self, provider: Tools, *, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None
-    ) -> Registration: ...
+        self, provider: Tools, *, when: When | None = None, on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+    ) -> Registration: ...  # fmt: skip
     @overload
     def tools(
-        self, *, when: When | None = None, on_error: OnError = "fail", timeout: float | None = None
-    ) -> Callable[[XP], XP]: ...
+        self, *, when: When | None = None, on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+    ) -> Callable[[XP], XP]: ...  # fmt: skip
     def tools(
         self,
         provider: Any = _MISSING,
         *,
         when: When | None = None,
         on_error: OnError = "fail",
+        last_good_by: Iterable[ContextKey[Any]] = (),
         timeout: float | None = None,
+        thread: bool = False,
     ) -> Any:
         """Contribute tool schemas.
 
         Args:
             provider: a list of `ToolSchema`, a `ToolProviderResult`, or a provider of one, asked at each assembly.
             when: a condition on the context; false leaves the provider out.
-            on_error: what to do when the provider fails: ``"fail"`` or ``"skip"`` (no tools).
-            timeout: seconds that an async provider has.
+            on_error: what to do when the provider fails: ``"fail"``, ``"skip"`` (no tools) or ``"last_good"``; see
+                `section`, also for the options that follow.
+            last_good_by: the context's keys whose values tell last good answers apart.
+            timeout: seconds that an async provider, or one in a thread, has.
+            thread: call a plain function in a daemon thread.
 
         Raises:
             InvalidToolSchemaError, ReservedToolNameError, InvalidOptionError, InactiveContextError: nothing was
@@ -412,8 +487,12 @@ class SystemPrompt(Service):
         def register(given: object) -> Registration:
             self._require_active()
             origin = self._origin(source)
-            name = name_of(given) if callable(given) else f"{self._owner.name}'s tools"
-            bare = ToolSource(name, origin, self._registry.next_seq(), Provider(None), when, on_error, timeout)
+            name = name_of(given) if callable(given) else "tools"
+            last_good = checked_last_good(on_error, last_good_by, origin.ref(ToolSource.KIND, name))
+            bare = ToolSource(
+                name, origin, self._registry.next_seq(), Provider(None), when, on_error, timeout, thread,
+                last_good, self._owner,
+            )  # fmt: skip
             return self._registry.add_tools(self._owner, self._key, checked_tools(given, bare))
 
         return self._now_or_decorated(provider, register)
@@ -433,6 +512,43 @@ class SystemPrompt(Service):
         protection = checked_protection(self._origin(calling_line(caller(1))), sections, tools)
         return self._registry.add_protection(self._owner, self._key, protection)
 
+    def override(
+        self,
+        name: str,
+        *,
+        enabled: bool = True,
+        order: float | None = None,
+        text: str | Path | None = None,
+        why: str = "",
+        source: Source | None = None,
+    ) -> Registration:
+        """Have the last word on a section or context, in every scope: for whoever puts a deployment together.
+
+        It counts after shadows are merged and before any provider is asked; a name that nobody bears is no fault.
+
+        Args:
+            name: whose; one override a name.
+            enabled: False leaves it out.
+            order: another place.
+            text: another text, a template or a `Path` to one; the entry's provider is then not asked.
+            why: the reason, for traces.
+            source: the place to show for it; the line of this call if not given.
+
+        Raises:
+            DuplicateEntryError: the name has an override already.
+            ProtectedOverrideError: a section of that name is protected.
+            EmptyNameError, NonFiniteOrderError, NotAStringError, UnreadableTextError, PromptTooLargeError,
+            InactiveContextError: nothing was changed.
+        """
+        self._require_active()
+        origin = self._origin(source or calling_line(caller(1)))
+        checked = checked_name("override", name, origin)
+        place = None if order is None else checked_order(order, "override", checked, origin)
+        if isinstance(text, Path):
+            origin = replace(origin, source=Source(str(text.absolute()), 1, is_text=True))
+        given = None if text is None else checked_static(text, origin.ref("override", checked), self.config.limits)
+        return self._registry.add_override(self._owner, Override(checked, origin, enabled, place, given, why))
+
     def suppress_runtime_context(self) -> Registration:
         """Leave out every runtime context, for whoever sees this view's layer; none is asked while this stands."""
         self._require_active()
@@ -440,10 +556,12 @@ class SystemPrompt(Service):
         return self._registry.add_suppressor(self._owner, self._key, suppressor)
 
     @overload
-    def on_assemble(self, listener: AssembleListener, *, prepend: bool = False) -> Registration: ...
+    def on_assemble(
+        self, listener: AssembleListener, *, prepend: bool = False, source: Source | None = None
+    ) -> Registration: ...
     @overload
-    def on_assemble(self, *, prepend: bool = False) -> Callable[[LP], LP]: ...
-    def on_assemble(self, listener: Any = _MISSING, *, prepend: bool = False) -> Any:
+    def on_assemble(self, *, prepend: bool = False, source: Source | None = None) -> Callable[[LP], LP]: ...
+    def on_assemble(self, listener: Any = _MISSING, *, prepend: bool = False, source: Source | None = None) -> Any:
         """Take part in the waterfall around each assembly of this view's scope and the scopes below it.
 
         Args:
@@ -451,6 +569,7 @@ class SystemPrompt(Service):
                 before or after ``await call_next()``, give another one back, or not call on. Without it the call is a
                 decorator.
             prepend: go in front of all, instead of behind all.
+            source: the place to show for it; the line of this call if not given.
 
         Returns:
             The registration; it announces no change.
@@ -459,11 +578,11 @@ class SystemPrompt(Service):
             InvalidOptionError: the listener is no function.
             InactiveContextError: this view is closed.
         """
-        source = calling_line(caller(1))
+        place = calling_line(caller(1)) if source is None else source
 
         def register(given: Any) -> Registration:
-            self._check_listener(given, source)
-            return self._registry.assemble_listeners.add(self._owner, self._key, given, source, prepend=prepend)
+            self._check_listener(given, place)
+            return self._registry.assemble_listeners.add(self._owner, self._key, given, place, prepend=prepend)
 
         return self._now_or_decorated(listener, register)
 
@@ -549,6 +668,7 @@ class SystemPrompt(Service):
     ) -> SystemPrompt:
         view = SystemPrompt.__new__(SystemPrompt)
         view._registry, view._owner, view._key, view._binding, view._ctx = self._registry, owner, key, binding, ctx
+        view._above = None
         return view
 
     def _text(
@@ -560,6 +680,7 @@ class SystemPrompt(Service):
         *,
         order: float,
         requires_tools: Iterable[str] = (),
+        last_good_by: Iterable[ContextKey[Any]] = (),
         **options: Any,
     ) -> EntryRegistration[Any]:
         self._require_active()
@@ -570,7 +691,10 @@ class SystemPrompt(Service):
         if requires_tools != ():
             ref = origin.ref(kind.KIND, checked)
             options["requires_tools"] = checked_required(requires_tools, ref, complete=options.get("complete", False))
-        bare = kind(checked, origin, registry.next_seq(), Provider(""), order=place, **options)
+        if last_good_by != () or options.get("on_error") == "last_good":
+            ref = origin.ref(kind.KIND, checked)
+            options["last_good"] = checked_last_good(options.get("on_error"), last_good_by, ref)
+        bare = kind(checked, origin, registry.next_seq(), Provider(""), owner=self._owner, order=place, **options)
         return registry.add_named(self._owner, self._key, with_value(bare, given, registry.config.limits))
 
     @staticmethod
@@ -596,9 +720,10 @@ class SystemPrompt(Service):
         return Origin(self._owner.name, None if self._key is GLOBAL else self._key.name, source)
 
     def _require_own_thread(self) -> None:
-        """Under a kernel, what changes the registry belongs to the kernel's thread."""
+        """Under a kernel, changes belong to its thread, and a plugin that goes waits for its providers."""
         if self._ctx is not None:
             self._ctx.root.check_thread("registering")
+            self._registry.running.guard(self._owner)
 
     def _require_active(self) -> None:
         if not self._owner.active:
@@ -608,7 +733,7 @@ class SystemPrompt(Service):
 @plugin(name="system-prompt", config=SystemPromptConfig)
 def system_prompt_plugin(config: SystemPromptConfig, ctx: Context) -> None:
     """Provide a `SystemPrompt` to the plugins of a kernel."""
-    ctx.provide(SystemPrompt._serving(config, ctx))  # pyright: ignore[reportPrivateUsage]
+    ctx.provide(SystemPrompt.serving(config, ctx))
 
 
 LP = TypeVar("LP", bound=AssembleListener)

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["Absence", "StageTrace", "Trace", "TraceEvent", "read_trace"]
 
 Action: TypeAlias = Literal[
-    "shadowed", "left_out", "placeholder", "unchecked", "added", "removed", "changed", "moved", "restored", "empty"
+    "shadowed",
+    "overridden",
+    "left_out",
+    "placeholder",
+    "reused",
+    "unchecked",
+    "added",
+    "removed",
+    "changed",
+    "moved",
+    "restored",
+    "empty",
 ]
 Names: TypeAlias = "Mapping[str, tuple[str, ...]]"
 """Names by kind: sections, contexts, tools, variables."""
@@ -106,11 +117,16 @@ class Trace:
         """The events of one name."""
         return tuple(event for event in self.events if event.name == name)
 
-    def absence(self, name: str) -> Absence | None:
-        """Why a name is not in the prompt; None if it is."""
-        if self.stages and any(name in names for names in self.stages[-1].left.values()):
+    def absence(self, name: str, kind: str | None = None) -> Absence | None:
+        """Why a name is not in the prompt; None if it is. A kind looks only among entries of that kind."""
+        kinds = ("section", "context", "tool", "variable") if kind is None else (kind,)
+        if self.stages and any(name in self.stages[-1].left[f"{each}s"] for each in kinds):
             return None
-        gone = [event for event in self.about(name) if event.action in ("left_out", "removed", "empty", "shadowed")]
+        gone = [
+            event
+            for event in self.about(name)
+            if event.kind in kinds and event.action in ("left_out", "removed", "empty", "shadowed")
+        ]
         if not gone:
             return Absence(name, "never registered")
         return Absence(name, gone[-1].reason or gone[-1].action, gone[-1])
@@ -133,8 +149,12 @@ def read_trace(draft: Draft | None, body: Body, tools: Sequence[ToolSchema]) -> 
     )
     collected = _collected(draft)
     transformed = collected if draft.waterfall is None else _checkpoint_names(draft.waterfall, -1)
+    valueless = [name for name, value in body.values.items() if value is None]
     empty = [TraceEvent("render", "empty", each.KIND, each.name, *_whose(each.origin)) for each in body.empty()]
-    gone = {(event.kind, event.name) for event in empty}
+    told_already = {entry.name for entry in draft.left_out if entry.KIND == "variable"}
+    silent = sorted(set(valueless) - told_already)
+    empty += [TraceEvent("render", "empty", "variable", name, reason="no value") for name in silent]
+    gone = {(event.kind, event.name) for event in empty} | {("variable", name) for name in valueless}
     told = {
         kind: tuple(name for name in names if (kind.removesuffix("s"), name) not in gone)
         for kind, names in final.items()
@@ -205,6 +225,7 @@ def _plan_stage(draft: Draft) -> StageTrace:
         TraceEvent("plan", "shadowed", hidden.KIND, hidden.name, *_whose(hidden.origin), by=str(by.ref))
         for hidden, by in shadows
     ]
+    events += _override_events(draft)
     planned = _planned(draft)
     hidden_names = {
         kind: (*names, *(hidden.name for hidden, _ in shadows if f"{hidden.KIND}s" == kind))
@@ -213,11 +234,27 @@ def _plan_stage(draft: Draft) -> StageTrace:
     return StageTrace("plan", hidden_names, planned, tuple(events))
 
 
+def _override_events(draft: Draft) -> Iterator[TraceEvent]:
+    for entry, override in draft.plan.overridden:
+        whose = _whose(entry.origin)
+        if override.enabled:
+            yield TraceEvent("plan", "overridden", entry.KIND, entry.name, *whose, by=str(override))
+        else:
+            yield TraceEvent("plan", "left_out", entry.KIND, entry.name, *whose, by=str(override), reason="disabled")
+
+
 def _collect_events(draft: Draft) -> Iterator[TraceEvent]:
     for entry, why in draft.left_out.items():
         yield TraceEvent("collect", "left_out", entry.KIND, entry.name, *_whose(entry.origin), reason=why)
     for entry, why in draft.replaced.items():
         yield TraceEvent("collect", "placeholder", entry.KIND, entry.name, *_whose(entry.origin), reason=why)
+    for entry, why in draft.reused.items():
+        yield TraceEvent("collect", "reused", entry.KIND, entry.name, *_whose(entry.origin), reason=why)
+    for source, known in draft.tools_known.items():
+        shown = {tool.name for tool in draft.tool_answers.get(source, ())}
+        why = draft.left_out.get(source, "hidden")
+        for name in sorted(known - shown):
+            yield TraceEvent("collect", "left_out", "tool", name, *_whose(source.origin), by=str(source), reason=why)
     if draft.suppressed:
         suppressors = draft.plan.suppressors
         by = suppressors[-1].origin.owner if suppressors else "the configuration"

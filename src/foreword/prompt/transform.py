@@ -87,6 +87,8 @@ class Waterfall:
             raise self._failed(listener, f"raised {type(error).__name__}: {error}; mend it or close it") from error
         finally:
             step.over = True
+        if step.running:
+            raise self._failed(listener, "returned while its call_next() was still running; await it")
         if not isinstance(result, PromptAssembly):
             raise self._failed(listener, f"gave back {described(result)}; return the assembly")
         self._leave(listener, result)
@@ -168,12 +170,13 @@ class Waterfall:
 class _Step:
     """One listener's turn: what its ``call_next`` needs to know."""
 
-    __slots__ = ("_assembly", "_called", "_position", "_waterfall", "over")
+    __slots__ = ("_assembly", "_called", "_position", "_waterfall", "over", "running")
 
     def __init__(self, waterfall: Waterfall, position: int, assembly: PromptAssembly) -> None:
         self._waterfall, self._position, self._assembly = waterfall, position, assembly
         self._called = False
-        self.over = False
+        self.over = False  # the listener has returned
+        self.running = False  # the inner listeners have not yet
 
     def call_next(self) -> Awaitable[PromptAssembly]:
         """An awaitable of what the inner listeners give back. Counts as a call when it is awaited."""
@@ -187,7 +190,14 @@ class _Step:
             raise waterfall._failed(listener, f"{fault}; call it at most once, and await it")  # pyright: ignore[reportPrivateUsage]
         self._called = True
         waterfall._leave(listener, self._assembly)  # pyright: ignore[reportPrivateUsage]
-        return waterfall._from(self._position + 1, self._assembly).__await__()  # pyright: ignore[reportPrivateUsage]
+        return self._inner().__await__()
+
+    async def _inner(self) -> PromptAssembly:
+        self.running = True
+        try:
+            return await self._waterfall._from(self._position + 1, self._assembly)  # pyright: ignore[reportPrivateUsage]
+        finally:
+            self.running = False
 
 
 class _Next:

@@ -1,0 +1,27 @@
+"""Options that every command has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+__all__ = ["TRACEBACK", "traceback_option"]
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+TRACEBACK: Final = "foreword.traceback"
+"""Where `click.Context.meta` keeps whether a traceback is wanted."""
+
+
+def traceback_option(command: C) -> C:
+    """Give a command ``--traceback``; whatever the command is, errors are told with or without one in `main`."""
+
+    def note(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        context.meta[TRACEBACK] = wanted
+
+    return click.option(
+        "--traceback", is_flag=True, expose_value=False, callback=note, is_eager=True,
+        help="With an error, the traceback that led to it.",
+    )(command)  # fmt: skip

@@ -1,0 +1,189 @@
+"""What is being asked right now, and what was left running: async providers, and sync ones in threads of ours.
+
+A plugin that goes waits for its providers that are being asked, so that what it opened for them can be closed; not for
+the one that it is called from, and not for what is stuck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from foreword.errors import ThreadsExhaustedError
+
+if TYPE_CHECKING:
+    import anyio
+
+    from foreword.errors import EntryRef
+    from foreword.kernel.effects import Owner
+    from foreword.prompt.collect import Question
+
+__all__ = ["MOST_THREADS", "Running"]
+
+MOST_THREADS: Final = 8
+"""Threads that one registry has for sync providers with ``thread=True``."""
+
+_inside: ContextVar[tuple[Question, ...]] = ContextVar("the questions that this code was called by", default=())
+
+
+class Running:
+    """The questions under way in one registry. Any thread may use it."""
+
+    __slots__ = ("_asked", "_guarded", "_stuck", "_waiting", "threads")
+
+    def __init__(self) -> None:
+        self.threads = Threads(self)
+        self._asked: dict[Question, None] = {}
+        self._stuck: dict[Question, EntryRef] = {}
+        self._guarded: set[Owner] = set()
+        self._waiting: list[anyio.Event] = []
+
+    @contextmanager
+    def asking(self, question: Question) -> Generator[None]:
+        """A question is being asked as long as this is entered."""
+        token = _inside.set((*_inside.get(), question))
+        self._asked[question] = None
+        try:
+            yield
+        finally:
+            _inside.reset(token)
+            del self._asked[question]
+            self._tell()
+
+    def stuck(self) -> tuple[EntryRef, ...]:
+        """The providers that were left running."""
+        return tuple(self._stuck.values())
+
+    def is_stuck(self, question: Question) -> bool:
+        """Whether a question was left running."""
+        return question in self._stuck
+
+    def leave(self, question: Question) -> None:
+        """Leave a question running, until `ended`."""
+        self._stuck[question] = question.entry.ref
+        self._tell()
+
+    def ended(self, question: Question) -> None:
+        """What was left running has ended after all; one whose thread goes on has not."""
+        if not self.threads.hold(question):
+            self._stuck.pop(question, None)
+
+    def guard(self, owner: Owner) -> None:
+        """Have an owner wait for its providers when it goes: after its entries are undone, before what it opened is."""
+        if owner in self._guarded:
+            return
+
+        async def wait() -> None:
+            self._guarded.discard(owner)
+            await self._wait_for(owner)
+
+        owner.add(wait)
+        self._guarded.add(owner)
+
+    async def _wait_for(self, owner: Owner) -> None:
+        import anyio
+
+        inside = _inside.get()
+        while any(each.entry.owner is owner and each not in inside and each not in self._stuck for each in self._asked):
+            event = anyio.Event()
+            self._waiting.append(event)
+            await event.wait()
+
+    def _tell(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            event.set()
+
+
+class Threads:
+    """Daemon threads for sync providers: they can be left behind, and never keep the process from ending."""
+
+    __slots__ = ("_busy", "_lock", "_running", "_waiting")
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._lock = Lock()
+        self._busy: dict[Question, None] = {}
+        self._waiting: list[Callable[[], None]] = []
+
+    def hold(self, question: Question) -> bool:
+        """Whether a thread is still busy with a question."""
+        return question in self._busy
+
+    async def run(self, question: Question, work: Callable[[], Any]) -> Any:
+        """Call a function in a thread, and wait for what it gives. Cancelled, it goes at once, and the thread is stuck.
+
+        Raises:
+            ThreadsExhaustedError: all threads are stuck; names by whom.
+            BaseException: what the function raises.
+        """
+        import anyio
+
+        await self._take_place(question)
+        done = anyio.Event()
+        tell = _teller(done)
+        outcome: list[Any] = []
+        failure: list[BaseException] = []
+
+        def body() -> None:
+            try:
+                outcome.append(work())
+            except BaseException as error:  # handed to whoever waits
+                failure.append(error)
+            finally:
+                self._free_place(question)
+                tell()
+
+        Thread(target=copy_context().run, args=(body,), name=f"foreword {question.entry.name}", daemon=True).start()
+        try:
+            await done.wait()
+        except BaseException:
+            with self._lock:
+                if question in self._busy:
+                    self._running.leave(question)
+            raise
+        if failure:
+            raise failure[0]
+        return outcome[0]
+
+    async def _take_place(self, question: Question) -> None:
+        import anyio
+
+        while True:
+            free = anyio.Event()
+            with self._lock:
+                if len(self._busy) < MOST_THREADS:
+                    self._busy[question] = None
+                    return
+                if all(self._running.is_stuck(each) for each in self._busy):
+                    raise ThreadsExhaustedError(tuple(each.entry.ref for each in self._busy))
+                self._waiting.append(_teller(free))
+            await free.wait()
+
+    def _free_place(self, question: Question) -> None:
+        with self._lock:
+            self._busy.pop(question, None)
+            self._running.ended(question)
+            waiting, self._waiting = self._waiting, []
+        for tell in waiting:
+            tell()
+
+
+def _teller(event: anyio.Event) -> Callable[[], None]:
+    """A function that sets an event of this loop from any other thread; a loop that has ended needs no telling."""
+    import anyio
+    from anyio.from_thread import run_sync
+    from anyio.lowlevel import current_token
+
+    token = current_token()
+
+    def tell() -> None:
+        try:
+            run_sync(event.set, token=token)
+        except anyio.RunFinishedError:
+            return
+
+    return tell
