@@ -137,7 +137,7 @@ configs = st.fixed_dictionaries(
         "section_ties": st.sampled_from(("registration", "registration", "name")),
         "include_runtime_context": st.sampled_from((True, True, True, False)),
         "tool_order": st.sampled_from((None, None, ["t1", TOOL_ORDER_REST, "t0"])),
-        "limits": st.sampled_from((PromptLimits(), PromptLimits(), PromptLimits(rendered=900, value=20))),
+        "limits": st.sampled_from((PromptLimits(), PromptLimits(), PromptLimits(rendered=60, value=20))),
     }
 )
 
@@ -158,9 +158,10 @@ BASE: Feature = (
     (0, Value("a", "A")),
     (0, Value("b", Asked(0))),
     (1, Value("a", "of outer")),
-    (0, Text("section", "said", 1, "{{a}} and {{b}}")),
-    (0, Text("section", "asked", 1, Asked(1))),
-    (0, Text("context", "asked", 1, Asked(2))),
+    (0, Text("section", "said", 1, "{{a}} says")),
+    (0, Text("section", "heard", 1, "and {{b}}")),
+    (0, Text("section", "asked", 1, Asked(1), Options(on_error=Placeholder("{{a}}")))),
+    (0, Text("context", "asked", 1, Asked(2), Options(on_error="skip"))),
     (0, Tools(0)),
     (0, Text("section", "s2", 1, "with {{a}}", more=(("requires_tools", ("t0",)),))),
     (0, Text("context", "c2", 1, "with {{b}}", more=(("requires_tools", ("t1",)),))),
@@ -170,6 +171,7 @@ QUIET: dict[str, Feature] = {
         (0, Text("section", "s1", 3, "{{b}} perhaps", Options(When(flag=1)))),
         (0, Text("context", "c1", 3, "{{a}} perhaps", Options(When(flag=0)))),
         (1, Text("section", "f1", 0, "now", Options(When(mood=0)))),
+        (1, Tools(1, options=Options(When(flag=0)))),
     ),
     "a value comes and goes": (
         (0, Value("c", "C", Options(When(mood=0)))),
@@ -203,7 +205,8 @@ QUIET: dict[str, Feature] = {
     ),
     "protections": ((0, Protect(("f0", "s9"), ("t0",))), (1, Protect(("f1",), ()))),
     "a setter": ((0, Listen((("set", "b", "one"), ("next",)), When(flag=0))),),
-    "a remover": ((0, Listen((("delete", "b"), ("next",)), When(flag=1))),),
+    "a remover": ((0, Listen((("delete", "a"), ("next",)), When(flag=1))),),
+    "another remover": ((0, Listen((("next",), ("delete", "b")), When(mood=1))),),
     "a giver": (
         (0, Listen((("set", "c", "given"), ("next",)), When(flag=0))),
         (0, Text("section", "s1", 0, "to {{c}}", Options(When(flag=0)))),
@@ -223,7 +226,7 @@ LOUD: dict[str, Feature] = {
 features = st.builds(
     lambda quiet, loud: [*quiet, *loud],
     st.lists(st.sampled_from(sorted(QUIET)), min_size=1, max_size=4, unique=True),
-    st.just([]) | st.lists(st.sampled_from(sorted(LOUD)), max_size=2, unique=True),
+    st.just([]) | st.lists(st.sampled_from(sorted(LOUD)), min_size=1, max_size=3, unique=True),
 )
 
 
@@ -401,14 +404,17 @@ class Interleavings(RuleBasedStateMachine):
         self.look(number, 1 if mood != 1 else 0, (), True, False)
         for word, at in [*(("answer", slot) for slot in (0, 1, 2)), *itertools.product(("flip", "offer"), (0, 1))]:
             before = self.world.answers[at], self.world.tools[at % 2], self.world.fresh_tools
-            there: dict[str, tuple[Any, ...]] = {
-                "answer": ("one" if before[0] != "one" else "zero",),
-                "flip": (),
-                "offer": ((1,) if 0 in before[1] else (0, 2), before[2]),
+            turns: dict[str, list[tuple[Any, ...]]] = {
+                "answer": [
+                    ("one" if before[0] != "one" else "zero",),
+                    *([(FAILS,), ("{{a}}",)] if at else []),
+                    before[:1],
+                ],
+                "flip": [(), ()],
+                "offer": [((1,) if 0 in before[1] else (0, 2), before[2]), before[1:]],
             }
-            back: dict[str, tuple[Any, ...]] = {"answer": before[:1], "flip": (), "offer": before[1:]}
-            for given in (there, back):
-                self.change_world((word, at, *given[word]))
+            for given in turns[word]:
+                self.change_world((word, at, *given))
                 self.look(number, mood, (), True, False)
 
     @rule(scope=numbers, by_hand=st.lists(actions, min_size=1, max_size=3), keep=st.booleans(), late=st.booleans())
@@ -429,13 +435,15 @@ class Interleavings(RuleBasedStateMachine):
         self.compare(kept.outcome.read(), kept.expected)
 
     def teardown(self) -> None:
-        if self.sound:
-            self.render_all(0, 0, False)
-            self.flicker(len(self.held), None)
-            for kept in self.kept:
-                self.compare(kept.outcome.read(), kept.expected)
-        self.loop.close()
-        self.folder.cleanup()
+        try:
+            if self.sound:
+                self.render_all(0, 0, False)
+                self.flicker(len(self.held), None)
+                for kept in self.kept:
+                    self.compare(kept.outcome.read(), kept.expected)
+        finally:  # a law that is broken must be told alone, without what it would leave open
+            self.loop.close()
+            self.folder.cleanup()
 
     # -- how -----------------------------------------------------------------------------------------------------------
 
@@ -563,10 +571,7 @@ def spoil(seen: Outcome) -> None:
         seen.assembly.variables.clear()
 
 
-_EXAMPLES = min(25, settings.default.max_examples)  # each renders dozens of prompts, each beside one made afresh
-
-
 @pytest.mark.slow
 def test_any_interleaving_equals_a_registry_made_afresh_from_what_is_left() -> None:
     """Whatever is registered, undone, replaced, moved, closed, assembled and kept, no cache ever shows."""
-    run_state_machine_as_test(Interleavings, settings=settings(stateful_step_count=12, max_examples=_EXAMPLES))
+    run_state_machine_as_test(Interleavings, settings=settings(stateful_step_count=12))

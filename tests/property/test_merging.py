@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.model import merged, tools_in_order
@@ -12,6 +13,7 @@ from tests.support.model import merged, tools_in_order
 from foreword import (
     TOOL_ORDER_REST,
     AssembleContext,
+    MultipleCompleteSectionsError,
     ProviderFailedError,
     ScopeKey,
     SystemPrompt,
@@ -149,6 +151,44 @@ def _shuffled(todo: list[tuple[int, Entry]], data: st.DataObject) -> list[tuple[
     return data.draw(st.permutations(todo))
 
 
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(names, st.sampled_from((False, False, True)), st.booleans()), max_size=4, unique_by=lambda e: e[0]
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_the_one_complete_section_in_force_is_the_prompt_and_two_are_an_error(
+    layers: list[list[tuple[str, bool, bool]]],
+) -> None:
+    """What is shadowed or left out does not count; the error names those that do."""
+    chain = Chain(len(layers))
+    for number, layer in enumerate(layers):
+        for name, complete, wanted in layer:
+            condition: dict[str, Any] = {} if wanted else {"when": lambda context: False}
+            chain.views[number].section(name, f"{name}{number}", order=1, complete=complete, **condition)
+    for depth in range(1, len(layers) + 1):
+        nearest = {
+            name: (number, complete, wanted)
+            for number, layer in enumerate(layers[:depth])
+            for name, complete, wanted in layer
+        }
+        in_force = {f"{name}{number}" for name, (number, complete, wanted) in nearest.items() if complete and wanted}
+        view = chain.views[depth - 1]
+        if len(in_force) > 1:
+            with pytest.raises(MultipleCompleteSectionsError) as caught:
+                view.assemble_sync()
+            scopes = [None, *(f"scope {number}" for number in range(1, depth))]
+            assert {f"{ref.name}{scopes.index(ref.scope)}" for ref in caught.value.sections} == in_force
+        elif in_force:
+            assert view.render_sync().text == in_force.pop()
+        else:
+            texts = {f"{name}{number}" for name, (number, _, wanted) in nearest.items() if wanted}
+            assert set(filter(None, view.render_sync().text.split("\n\n"))) == texts
+
+
 @dataclass(frozen=True)
 class Value:
     name: str
@@ -206,22 +246,29 @@ def test_tools_of_one_name_keep_the_order_global_first_nearest_last(
         assert list(chain.views[number].assemble_sync().tools) == tools_in_order(collected, tool_order, TOOL_ORDER_REST)
 
 
-@given(st.lists(st.tuples(names, st.integers(0, 3)), min_size=1, max_size=6, unique_by=lambda pair: pair[0]))
-def test_every_failing_provider_is_told_in_the_fixed_order(failing: list[tuple[str, int]]) -> None:
-    """Variables, tools, sections, contexts; sections and contexts as they stand in the prompt."""
+@given(
+    st.lists(st.tuples(names, st.integers(0, 3)), min_size=1, max_size=6, unique_by=lambda pair: pair[0]),
+    st.randoms(use_true_random=False),
+)
+def test_every_failing_provider_is_told_in_the_fixed_order(failing: list[tuple[str, int]], random: Any) -> None:
+    """Variables, tools, sections, contexts, each as registered or placed; replacing one leaves it in its place."""
     prompt = SystemPrompt()
 
     def fail() -> Any:
         raise RuntimeError("out of order")
 
+    replaceable: list[Any] = []
     for name, kind in failing:
         if kind == 0:
-            prompt.variable(name, fail)
+            replaceable.append(prompt.variable(name, "fine"))
         elif kind == 1:
             prompt.owner(name).tools(fail)
         else:
             call = prompt.section if kind == 2 else prompt.context
-            call(name, fail, order=-NAMES.index(name))
+            replaceable.append(call(name, "fine", order=-NAMES.index(name)))
+    random.shuffle(replaceable)
+    for registration in replaceable:
+        registration.replace(fail)
     told: list[tuple[int, str]] = []
     try:
         prompt.assemble_sync()
@@ -239,8 +286,10 @@ def test_every_failing_provider_is_told_in_the_fixed_order(failing: list[tuple[s
     assert told == [each for kind in (0, 1) for each in registered if each[0] == kind] + placed
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(0, 4))
-def test_a_scope_that_moves_sees_the_layers_of_its_new_chain(moves: list[int], asked: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.none() | st.integers(0, 4)), min_size=1, max_size=12), st.integers(0, 4)
+)
+def test_a_scope_that_moves_sees_the_layers_of_its_new_chain(moves: list[tuple[int, int | None]], asked: int) -> None:
     """After any moves a scope's text is made of its own layer and those above it, and of nothing else."""
     prompt = SystemPrompt()
     keys = [ScopeKey(f"k{number}") for number in range(5)]
@@ -249,17 +298,19 @@ def test_a_scope_that_moves_sees_the_layers_of_its_new_chain(moves: list[int], a
     for number, key in enumerate(keys):
         prompt.scope(key).section(f"own {number}", f"of {number}", order=1)
         prompt.scope(key).variable("nearest", str(number))
+        prompt.scope(key).tools([ToolSchema("t", str(number), {})])
     prompt.section("who", "{{nearest}}", order=2)
     prompt.variable("nearest", "nobody")
 
     def chain(number: int | None) -> list[int]:
         return [] if number is None else [*chain(parents[number]), number]
 
-    for step, parent in enumerate(moves):
-        moved = step % 5
+    for moved, parent in moves:
         if moved not in chain(parent):
-            bindings[moved].rebind(keys[parent])
+            bindings[moved].rebind(None if parent is None else keys[parent])
             parents[moved] = parent
         path = chain(asked)
         texts = [f"of {number}" for number in path]
-        assert prompt.render_sync(AssembleContext(scope=keys[asked])).text == "\n\n".join([*texts, str(path[-1])])
+        rendering = prompt.render_sync(AssembleContext(scope=keys[asked]))
+        assert rendering.text == "\n\n".join([*texts, str(path[-1])])
+        assert [tool.description for tool in rendering.tools] == [str(number) for number in path]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.model import is_name, rendered
 from tests.support.strategies import VARIABLE_NAMES, fitting_texts, texts, values
 
-from foreword import PromptAssembly, Rendering, Spans, SystemPrompt, render
+from foreword import AssembledSection, PromptAssembly, Rendering, Spans, SystemPrompt, render
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,33 @@ def test_a_stretch_of_the_text_has_the_spans_of_its_characters(
     if text[start:end]:
         found = text.find(text[start:end])
         assert rendering.owner_of(text[start:end]) == spans.between(found, found + end - start)
+
+
+@given(held_values, st.dictionaries(st.sampled_from(VARIABLE_NAMES), values, max_size=3), st.booleans())
+def test_what_a_listener_put_there_has_the_listener_as_its_origin(
+    held: dict[str, str], given_values: dict[str, str], late: bool
+) -> None:
+    """A value that it changed, a section that it added or edited; a value that it left as it was stays its owner's."""
+    prompt = prompt_of([Entry("p", "".join(f"<{{{{{name}}}}}>" for name in VARIABLE_NAMES), False)], held)
+    prompt.section("edited", "before", order=5)
+
+    async def listener(assembly: PromptAssembly, context: object, call_next: Any) -> PromptAssembly:
+        if late:
+            await call_next()
+        assembly.variables.update(given_values)
+        assembly.sections.swap("edited", text="after {{a}}!")
+        assembly.sections.append(AssembledSection("added", "added"))
+        return assembly if late else await call_next()
+
+    prompt.owner("l").on_assemble(listener)
+    for span in prompt.render_sync().spans:
+        name = span.variable
+        if name is not None:
+            changed = given_values.get(name, held[name]) != held[name]
+            assert (span.owner, span.listener is not None) == (("l", True) if changed else ("values", False))
+        elif span.kind == "literal":
+            assert span.owner == ("p" if span.section == "n0" else "l")
+            assert (span.listener is not None) == (span.section != "n0")
 
 
 def lines_of(template: str, held: dict[str, str]) -> list[int | None]:

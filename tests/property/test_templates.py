@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -16,6 +17,7 @@ from foreword import (
     PromptAssembly,
     RenderError,
     SystemPrompt,
+    ToolSchema,
     render_context_snapshot,
     render_prompt,
 )
@@ -108,6 +110,51 @@ def test_the_same_faults_are_told_by_a_registry_with_the_entry_they_are_in(
         error = caught.value
         assert (error.kind, error.line, error.column) == (expected.kind, expected.line, expected.column)
         assert (error.entry.kind, error.entry.name, error.entry.owner) == (kind, "it", "main")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("well {{a}}", "well", "{{unknown}}", "{{ malformed }}", "{{none}}", "\ud800")),
+            st.sampled_from(("static", "asked", "conditional", "scoped", "needs a tool")),
+        ),
+        max_size=6,
+    ),
+    st.booleans(),
+    st.sampled_from((0, 0, 40)),
+)
+def test_of_several_faulty_sections_the_first_in_the_prompt_is_told(
+    placed: list[tuple[str, str]], listened: bool, crowd: int
+) -> None:
+    """Wherever their texts come from, however many others there are, and whether or not a listener looked at them."""
+    prompt = SystemPrompt()
+    scope = prompt.scope("scope")
+    prompt.variable("a", "A")
+    prompt.variable("none", None)
+    prompt.tools([ToolSchema("t", "", {})])
+    for number in range(crowd):
+        prompt.section(f"crowd {number}", "{{a}}", order=-1 - number)
+    for place, (text, how) in enumerate(placed):
+        options: dict[str, Any] = {
+            "conditional": {"when": lambda context: True},
+            "needs a tool": {"requires_tools": ["t"]},
+        }.get(how, {})
+        given_text: Any = (lambda text=text: text) if how == "asked" else text
+        (scope if how == "scoped" else prompt).section(f"s{place}", given_text, order=place + 1, **options)
+
+    async def look(assembly: PromptAssembly, context: object, call_next: Any) -> PromptAssembly:
+        assert assembly.sections is not None
+        return await call_next()
+
+    if listened:
+        prompt.on_assemble(look)
+    faulty = [f"s{place}" for place, (text, _) in enumerate(placed) if "well" not in text]
+    if not faulty:
+        assert scope.render_sync().text.count("well") == len(placed)
+        return
+    with pytest.raises(RenderError) as caught:
+        scope.render_sync()
+    assert caught.value.entry.name == faulty[0]
 
 
 @given(values, values)

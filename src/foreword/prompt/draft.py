@@ -38,6 +38,7 @@ class Draft:
         "ordered_tools",
         "plan",
         "registry",
+        "remembered",
         "replaced",
         "reused",
         "scope",
@@ -63,7 +64,8 @@ class Draft:
         self.values: dict[str, str | None] = plan.variables.static_values()
         self.texts: dict[OrderedText, AssembledSection | AssembledContext] = {}  # of those that have a provider
         self.tool_answers: dict[ToolSource, tuple[ToolSchema, ...]] = {}
-        self.tools_known: dict[ToolSource, frozenset[str]] = {}  # also of sources that were left out, if known
+        self.tools_known: dict[ToolSource, frozenset[str]] = {}  # of those that answered, and of static ones
+        self.remembered: dict[ToolSource, frozenset[str]] = {}  # of those left out: what they answered some time before
         self.known_tools: set[str] = set()
         self.unchecked_tools: tuple[str, ...] = ()  # names of tool_order that nobody could vouch for in this step
         self.ordered_tools: tuple[ToolSchema, ...] = ()  # filled in by stage 3
@@ -171,7 +173,8 @@ class Draft:
         if isinstance(entry, Variable):
             self.values[entry.name] = None
         elif isinstance(entry, ToolSource) and entry.memory.known is not None:
-            self.tools_known[entry] = entry.memory.known
+            kept = self.tools_known if entry.provider.call is None else self.remembered
+            kept[entry] = entry.memory.known
 
     def put_placeholder(self, entry: Entry, text: str, why: str) -> None:
         """Put a placeholder's text, verbatim, in the place of an answer that failed."""

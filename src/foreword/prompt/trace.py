@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from foreword.jsonvalue import JsonValue
-    from foreword.prompt.contributions import Entry, ToolSchema
+    from foreword.prompt.contributions import Entry, ToolSchema, ToolSource
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
     from foreword.prompt.render import Body
@@ -107,6 +107,9 @@ class Trace:
 
     stages: tuple[StageTrace, ...]
     timings: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)  # seconds, by provider
+    # tools of providers that were left out, as they answered in earlier steps: told by `absence`, but no part of what
+    # is logged or compared, since it depends on what went before
+    remembered: tuple[TraceEvent, ...] = field(default=(), compare=False)
 
     @property
     def events(self) -> tuple[TraceEvent, ...]:
@@ -124,7 +127,7 @@ class Trace:
             return None
         gone = [
             event
-            for event in self.about(name)
+            for event in (*(each for each in self.remembered if each.name == name), *self.about(name))
             if event.kind in kinds and event.action in ("left_out", "removed", "empty", "shadowed")
         ]
         if not gone:
@@ -167,7 +170,7 @@ def read_trace(draft: Draft | None, body: Body, tools: Sequence[ToolSchema]) -> 
         StageTrace("enforce", transformed, final, tuple(_enforce_events(draft, transformed, final))),
         StageTrace("render", final, told, tuple(empty)),
     )
-    return Trace(stages, draft.seconds)
+    return Trace(stages, draft.seconds, tuple(_tool_events(draft, draft.remembered)))
 
 
 # -- what came in and what left ----------------------------------------------------------------------------------------
@@ -250,11 +253,7 @@ def _collect_events(draft: Draft) -> Iterator[TraceEvent]:
         yield TraceEvent("collect", "placeholder", entry.KIND, entry.name, *_whose(entry.origin), reason=why)
     for entry, why in draft.reused.items():
         yield TraceEvent("collect", "reused", entry.KIND, entry.name, *_whose(entry.origin), reason=why)
-    for source, known in draft.tools_known.items():
-        shown = {tool.name for tool in draft.tool_answers.get(source, ())}
-        why = draft.left_out.get(source, "hidden")
-        for name in sorted(known - shown):
-            yield TraceEvent("collect", "left_out", "tool", name, *_whose(source.origin), by=str(source), reason=why)
+    yield from _tool_events(draft, draft.tools_known)
     if draft.suppressed:
         suppressors = draft.plan.suppressors
         by = suppressors[-1].origin.owner if suppressors else "the configuration"
@@ -262,6 +261,15 @@ def _collect_events(draft: Draft) -> Iterator[TraceEvent]:
             yield TraceEvent(
                 "collect", "left_out", "context", context.name, *_whose(context.origin), by=by, reason="suppressed"
             )
+
+
+def _tool_events(draft: Draft, known: Mapping[ToolSource, frozenset[str]]) -> Iterator[TraceEvent]:
+    """The tools that providers are known to have and that are not among the tools."""
+    for source, names in known.items():
+        shown = {tool.name for tool in draft.tool_answers.get(source, ())}
+        why = draft.left_out.get(source, "hidden")
+        for name in sorted(names - shown):
+            yield TraceEvent("collect", "left_out", "tool", name, *_whose(source.origin), by=str(source), reason=why)
 
 
 def _order_events(draft: Draft) -> Iterator[TraceEvent]:
