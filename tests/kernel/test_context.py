@@ -3,7 +3,7 @@
 # Without `from __future__ import annotations`: the kernel reads the annotations of plugins made in functions.
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import anyio
@@ -152,6 +152,41 @@ async def test_leaving_when_the_task_is_cancelled() -> None:
         await task
     assert log == ["undone"]
     assert task.cancelled()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_leaving_when_every_task_is_cancelled() -> None:
+    """So asyncio ends a program, and no scope shields a task from that: even then everything is undone, and ends."""
+    log: list[str] = []
+    active = asyncio.Event()
+
+    async def body(ctx: Context) -> AsyncGenerator[None]:
+        ctx.defer(lambda: log.append("undone"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.sleep_forever)
+            try:
+                yield
+            finally:
+                log.append("closed")
+
+    async def live() -> None:
+        async with Context() as ctx:
+            await ctx.mount(logged("a", log, provides=[Alpha])).ready()
+            await ctx.mount(logged("b", log, needs=[Alpha])).ready()
+            await ctx.mount(made("g", body)).ready()
+            await ctx.scope("agent").mount(logged("c", log)).ready()
+            active.set()
+            await asyncio.sleep(LONG)
+
+    others = asyncio.all_tasks()
+    task = asyncio.create_task(live())
+    await active.wait()
+    for each in asyncio.all_tasks() - others:
+        each.cancel()
+    await asyncio.wait([task], timeout=LONG)
+    assert task.cancelled()
+    assert sorted(log) == ["+a", "+b", "+c", "-a", "-b", "-c", "closed", "undone"]
+    assert asyncio.all_tasks() == others
 
 
 async def test_a_kernel_runs_once() -> None:

@@ -13,13 +13,15 @@ root unloads everything, last in, first out.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import Context as ContextVars
+from contextvars import copy_context
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from foreword.errors import EventModeError, InactiveContextError, WrongThreadError
-from foreword.kernel.effects import Registration, Undo, add_later_error
+from foreword.kernel.effects import Owner, Registration, Undo, add_later_error
 from foreword.kernel.events import Event, Listener, Listeners, Mode, is_async_function
 from foreword.kernel.fiber import Fiber, FiberState, PluginFiber, log_error
 from foreword.kernel.life import run_undo
@@ -41,18 +43,56 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 
+Guard: TypeAlias = Callable[[str, str, BaseException], BaseException]
+
+
+def _unchanged(plugin: str, phase: str, error: BaseException) -> BaseException:
+    return error
+
+
+class Waiting:
+    """The calls that await that a fiber goes or settles.
+
+    Whoever has a plugin wait for something on its way out (for its providers that are being asked) must not have it
+    wait for a call that itself waits for that plugin, and finds those here.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[object, tuple[Fiber, ContextVars]] = {}
+        self.told: list[Callable[[], None]] = []  # called when another call begins to wait
+
+    def calls(self, owner: Owner) -> list[ContextVars]:
+        """The calls that cannot go on before an owner has gone: the context variables of each tell whose it is."""
+        if not isinstance(owner, Fiber):
+            return []
+        return [variables for awaited, variables in self._calls.values() if awaited.waits_for(owner)]
+
+    @contextmanager
+    def entered(self, awaited: Fiber) -> Generator[None]:
+        """While this is entered, the code that calls awaits a fiber."""
+        call = object()
+        self._calls[call] = (awaited, copy_context())
+        try:
+            for tell in self.told:
+                tell()
+            yield
+        finally:
+            del self._calls[call]
+
 
 class Root:
     """What all contexts of one kernel share."""
 
-    def __init__(self, setup_timeout: float | None, teardown_timeout: float | None) -> None:
+    def __init__(self, setup_timeout: float | None, teardown_timeout: float | None, guard: Guard | None) -> None:
         self.setup_timeout, self.teardown_timeout = setup_timeout, teardown_timeout
+        self.guard: Guard = guard or _unchanged
         self.fibers: dict[Fiber, None] = {}  # all that are there, in the order in which they came
         self.services = Services(self._services_changed)
         self.events: dict[Event[Any, Any], Listeners] = {}
         self.thread: int | None = None  # that the event loop runs in
         self.tasks: anyio.abc.TaskGroup | None = None
         self.interrupted: BaseException | None = None
+        self.waiting = Waiting()
         self._unloaded: dict[Fiber, list[anyio.Event]] = {}
 
     def listeners(self, event: Event[Any, Any]) -> Listeners:
@@ -146,7 +186,8 @@ class Deferred(Registration):
         try:
             await run_undo(self._fiber.name, lambda: started, self._fiber.root.teardown_timeout)
         except BaseException as error:  # whatever it raises, nobody waits for it
-            log_error(f"an undo of {self._fiber.name} failed", error)
+            told = self._fiber.root.guard(self._fiber.name, "teardown", error)
+            log_error(f"an undo of {self._fiber.name} failed", told)
 
 
 class Context:
@@ -158,10 +199,18 @@ class Context:
     Args:
         setup_timeout: seconds that a plugin's set-up may take; None for any time, as long as nobody waits for it to go.
         teardown_timeout: seconds that each step of a plugin's teardown may take; None for any time.
+        guard: what a plugin's code raised goes through it before it is kept, logged or raised again: it gets the name
+            of the plugin, the phase (set-up, teardown, listener) and the error, and gives that or another one.
     """
 
-    def __init__(self, *, setup_timeout: float | None = None, teardown_timeout: float | None = 10.0) -> None:
-        self.root = Root(setup_timeout, teardown_timeout)
+    def __init__(
+        self,
+        *,
+        setup_timeout: float | None = None,
+        teardown_timeout: float | None = 10.0,
+        guard: Guard | None = None,
+    ) -> None:
+        self.root = Root(setup_timeout, teardown_timeout, guard)
         self.fiber = Fiber(self.root, None, "root")
         self.root.fibers[self.fiber] = None
         self.key = GLOBAL
@@ -184,15 +233,15 @@ class Context:
     ) -> bool | None:
         import anyio
 
-        failure: BaseExceptionGroup | None = None
+        failure: BaseException | None = None
         with anyio.CancelScope(shield=True):
             try:
                 await self.dispose()
-            except BaseExceptionGroup as undone:
+            except BaseException as undone:  # what undos raised, or another signal; the tasks must be left all the same
                 failure = undone
         leads = self.root.interrupted or error
         if failure is not None and leads is not None:
-            leads.add_note(f"on the way out also: {failure}: {', '.join(map(repr, failure.exceptions))}")
+            leads.add_note(f"on the way out also: {failure!r}")
         swallowed = await self._stop(kind, error, trace) if self.fiber.parent is None else None
         if failure is not None and leads is None:
             raise failure
@@ -372,7 +421,7 @@ class Context:
         if first is not None and event.on_error == "raise":
             raise first
         if first is not None:
-            log_error(f"a listener of {event.name} failed", first)
+            log_error(f"a listener of {event.name} failed", self.root.guard(self.name, "listener", first))
 
     async def parallel(self, event: Event[P, Any], *told: P.args, **more: P.kwargs) -> None:
         """Tell every listener, together; come back when all are done.

@@ -170,9 +170,11 @@ class Fiber:
     async def _go(self) -> None:
         _running.set(self)
         self.state = FiberState.UNLOADING
-        await self._unload_dependents()
-        await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))
-        self._end()
+        try:
+            await self._unload_dependents()
+            await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))
+        finally:
+            self._end()
 
     async def _unload_dependents(self) -> None:
         """Serve no more, and wait until every plugin that was loaded with what this one provides is unloaded."""
@@ -193,26 +195,29 @@ class Fiber:
                     del self._undos[undo]
                     await run(undo)
             except BaseException as error:  # whatever an undo raises, the others must run
-                self._undo_errors.append(error)
+                self._undo_errors.append(self.root.guard(self.name, "teardown", error))
 
     def _end(self) -> None:
+        import anyio
+
         self.state = FiberState.DISPOSED
         self.root.fibers.pop(self, None)
         if self.parent is not None:
             self.parent.discard(self)
-        assert self._gone is not None  # noqa: S101 - nobody ends who was not told to go
+        self._gone = self._gone or anyio.Event()
         self._gone.set()
 
     # -- deadlocks -----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _awaited(self) -> Generator[None]:
-        """While this is entered, the plugin that calls awaits this fiber."""
+        """While this is entered, whoever calls awaits this fiber, and so does the plugin whose code that is."""
         caller = _busy_caller()
         if caller is not None:
             caller.awaits.append(self)
         try:
-            yield
+            with self.root.waiting.entered(self):
+                yield
         finally:
             if caller is not None:
                 caller.awaits.remove(self)
@@ -224,19 +229,23 @@ class Fiber:
             PluginDeadlockError: it has to wait for the one that calls.
         """
         caller = _busy_caller()
-        if caller is None:
-            return
+        if caller is not None and self.waits_for(caller, going=going):
+            raise PluginDeadlockError(caller.name, self.name)
+
+    def waits_for(self, other: Fiber, *, going: bool = True) -> bool:
+        """Whether this one cannot go (or only settle) before another one does, or is that one."""
         seen: set[Fiber] = {self}
         ahead: list[Fiber] = [self]
         while ahead:
             each = ahead.pop()
-            if each is caller:
-                raise PluginDeadlockError(caller.name, self.name)
+            if each is other:
+                return True
             must_go = going or each is not self or self.state is not FiberState.LOADING
-            for other in each.held_up_by() if must_go else each.awaits:
-                if other not in seen:
-                    seen.add(other)
-                    ahead.append(other)
+            for next_one in each.held_up_by() if must_go else each.awaits:
+                if next_one not in seen:
+                    seen.add(next_one)
+                    ahead.append(next_one)
+        return False
 
     def held_up_by(self) -> list[Fiber]:
         """Those that must go, or settle, before this one can go."""
@@ -263,6 +272,7 @@ class PluginFiber(Fiber):
         self._loaded: Wanted | None = None  # what it is loaded, or failed, with
         self._life: Life | None = None
         self._settled = False
+        self._asking = 0  # those who wait for it to be ready
         self._moved: anyio.Event | None = None  # set, and replaced, whenever its state changes
         self._wake: anyio.Event | None = None
 
@@ -291,10 +301,14 @@ class PluginFiber(Fiber):
             InactiveContextError: it was disposed.
             PluginDeadlockError: it cannot settle before the plugin that calls has ended.
         """
-        while not self._settled and self._moved is not None:
-            self._refuse_deadlock(going=False)
-            with self._awaited():
-                await self._moved.wait()
+        self._asking += 1
+        try:
+            while not self._settled and self._moved is not None:
+                self._refuse_deadlock(going=False)
+                with self._awaited():
+                    await self._moved.wait()
+        finally:
+            self._asking -= 1
         if self.state is FiberState.FAILED and self.error is not None:
             raise self.error
         if self.state is FiberState.DISPOSED:
@@ -336,8 +350,6 @@ class PluginFiber(Fiber):
             return
         if self._settled and not self._at_rest():
             self._settled = False
-            if self.state is FiberState.FAILED:
-                self._loaded = None  # what it failed with is gone, even if the same comes back at once
         self._wake.set()
 
     def hurry(self) -> None:
@@ -371,19 +383,24 @@ class PluginFiber(Fiber):
         self.hurry()
 
     async def _live(self) -> None:
-        _running.set(None)  # a task starts with what was set where it was started
-        while self._gone is None:
-            wanted = self._wanted()
-            if not self._can_load():
-                self.error, self._loaded = None, None
-                await self._rest(FiberState.PENDING)
-            elif self._loaded == wanted:
-                await self._rest(FiberState.FAILED)
-            else:
-                await self._load_and_unload(wanted)
-        self._move(FiberState.UNLOADING)
-        await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))  # came while pending
-        self._end()
+        try:
+            while self._gone is None:
+                await self._step()
+            self._move(FiberState.UNLOADING)
+            await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))  # came while pending
+        finally:  # also when asyncio cancels all its tasks, against which nothing is shielded
+            self._end()
+
+    async def _step(self) -> None:
+        """Load and unload once, or wait until there may be something to do."""
+        wanted = self._wanted()
+        if not self._can_load():
+            self.error, self._loaded = None, None
+            await self._rest(FiberState.PENDING)
+        elif self._loaded == wanted:
+            await self._rest(FiberState.FAILED)
+        else:
+            await self._load_and_unload(wanted)
 
     async def _rest(self, state: FiberState) -> None:
         """Be settled until there may be something to do."""
@@ -401,15 +418,17 @@ class PluginFiber(Fiber):
         self._move(FiberState.LOADING)
         life = self._life = Life(self, self.root.setup_timeout, self.root.teardown_timeout, self.nudge)
         self.root.start(lambda: self._in_life(life))
-        await life.up.wait()
-        if life.error is None and self._at_rest():
-            self._move(FiberState.ACTIVE)
-            self.root.services.told(self)
-            while self._at_rest():
-                await self._rest(FiberState.ACTIVE)
-        self._move(FiberState.UNLOADING)
-        await self._unload_dependents()
-        life.leave.set()
+        try:
+            await life.up.wait()
+            if life.error is None and self._at_rest():
+                self._move(FiberState.ACTIVE)
+                self.root.services.told(self)
+                while self._at_rest():
+                    await self._rest(FiberState.ACTIVE)
+            self._move(FiberState.UNLOADING)
+            await self._unload_dependents()
+        finally:
+            life.leave.set()
         await life.over.wait()
         self._unloaded(life)
 
@@ -424,8 +443,9 @@ class PluginFiber(Fiber):
         if life.error is None:
             self._loaded = None
         else:
-            self.error = _explained(self.name, life.error)
-            log_error(f"plugin {self.name} failed", self.error)
+            self.error = _explained(self.name, self.root.guard(self.name, "set-up", life.error))
+            if not self._asking or self._gone is not None:  # else it reaches those who wait for it to be ready
+                log_error(f"plugin {self.name} failed", self.error)
             self.root.heed(life.error)
         if self._undo_errors and self._gone is None:  # nobody waits for it, so it is told here
             errors = BaseExceptionGroup("undos raised", self._undo_errors)
@@ -464,6 +484,7 @@ class PluginFiber(Fiber):
         super()._end()
         self._settled = True
         self._move(FiberState.DISPOSED)
+        self.root.unloaded(self)
 
 
 Wanted: TypeAlias = "tuple[Epoch | None, int]"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import anyio
 
     from foreword.errors import EntryRef
+    from foreword.kernel.context import Waiting
     from foreword.kernel.effects import Owner
     from foreword.prompt.collect import Question
 
@@ -71,26 +72,35 @@ class Running:
         if not self.threads.hold(question):
             self._stuck.pop(question, None)
 
-    def guard(self, owner: Owner) -> None:
+    def guard(self, owner: Owner, waiting: Waiting) -> None:
         """Have an owner wait for its providers when it goes: after its entries are undone, before what it opened is."""
         if owner in self._guarded:
             return
 
         async def wait() -> None:
             self._guarded.discard(owner)
-            await self._wait_for(owner)
+            await self._wait_for(owner, waiting)
 
         owner.add(wait)
         self._guarded.add(owner)
 
-    async def _wait_for(self, owner: Owner) -> None:
+    async def _wait_for(self, owner: Owner, waiting: Waiting) -> None:
         import anyio
 
-        inside = _inside.get()
-        while any(each.entry.owner is owner and each not in inside and each not in self._stuck for each in self._asked):
-            event = anyio.Event()
-            self._waiting.append(event)
-            await event.wait()
+        waiting.told.append(self._tell)
+        try:
+            while self._busy_for(owner, waiting):
+                event = anyio.Event()
+                self._waiting.append(event)
+                await event.wait()
+        finally:
+            waiting.told.remove(self._tell)
+
+    def _busy_for(self, owner: Owner, waiting: Waiting) -> bool:
+        """Whether a provider of an owner is being asked that is neither stuck nor waits for the owner to go."""
+        callers = {question for call in waiting.calls(owner) for question in call.get(_inside, ())}
+        let_go = callers | self._stuck.keys()
+        return any(each.entry.owner is owner and each not in let_go for each in self._asked)
 
     def _tell(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -723,7 +723,7 @@ class SystemPrompt(Service):
         """Under a kernel, changes belong to its thread, and a plugin that goes waits for its providers."""
         if self._ctx is not None:
             self._ctx.root.check_thread("registering")
-            self._registry.running.guard(self._owner)
+            self._registry.running.guard(self._owner, self._ctx.root.waiting)
 
     def _require_active(self) -> None:
         if not self._owner.active:
