@@ -1,0 +1,328 @@
+"""From a deployment file to a running application: its plugins under a kernel, its agents as scopes.
+
+Here the deployment's code runs. Its faults join those of the file, and all are told at once; nothing is left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from foreword.compose.configs import check_config
+from foreword.compose.discovery import Found, Unresolved, resolve
+from foreword.compose.files import read_file
+from foreword.compose.guard import guard_of, place_of, told
+from foreword.compose.masks import check_names, mask_of
+from foreword.compose.modules import FolderModules
+from foreword.compose.reading import Reading
+from foreword.compose.secrets import Secrets
+from foreword.compose.trust import TrustStore, check_trusted
+from foreword.errors import EntryRef, Fault, ForewordError, RegistrationError
+from foreword.kernel.context import Context
+from foreword.kernel.fiber import Fiber, FiberState, PluginFiber
+from foreword.kernel.plugins import plugin, spec_of
+from foreword.prompt.contributions import PERSONA_ORDER, PERSONA_SECTION
+from foreword.prompt.system_prompt import SystemPrompt
+from foreword.strictyaml import spelled
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from foreword.compose.deployment import AgentEntry, Deployment, PluginEntry
+    from foreword.compose.faults import Faults
+    from foreword.strictyaml import Path as Way
+
+__all__ = ["App", "PluginStatus", "open_deployment"]
+
+DEPLOYMENT: Final = "deployment"
+"""The owner of what the file itself contributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginStatus:
+    """How one plugin of a deployment fares."""
+
+    id: str
+    use: str
+    name: str  # the owner of what it contributes; empty if it is disabled
+    version: str | None  # of the distribution that offers it by name
+    state: str  # of its fiber, as in "active"; or "disabled"
+    contributions: tuple[EntryRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mounted:
+    """A plugin of the deployment that is mounted."""
+
+    entry: PluginEntry
+    fiber: PluginFiber
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """An open deployment.
+
+    Attributes:
+        ctx: the root of its kernel.
+        prompt: the view of the prompt on the global layer.
+        deployment: the file.
+        agents: for each agent the view of its scope, with its persona and its tools.
+        warnings: what is worth a look, and no fault.
+        secrets: takes out of a text what the environment gave to plugins: ``app.secrets.hide(text)``.
+    """
+
+    ctx: Context
+    prompt: SystemPrompt
+    deployment: Deployment
+    agents: Mapping[str, SystemPrompt]
+    warnings: tuple[Fault, ...]
+    secrets: Secrets
+    _mounted: tuple[_Mounted, ...] = field(repr=False)
+
+    @property
+    def plugins(self) -> tuple[PluginStatus, ...]:
+        """Every plugin of the file, in its order, as it is now."""
+        mounted = {each.entry.index: each for each in self._mounted}
+        return tuple(_status(entry, mounted.get(entry.index)) for entry in self.deployment.plugins)
+
+
+@asynccontextmanager
+async def open_deployment(
+    file: str | Path,
+    *,
+    named: bool = True,
+    store: TrustStore | None = None,
+    environment: Mapping[str, str] | None = None,
+    setup_timeout: float | None = 30.0,
+) -> AsyncGenerator[App]:
+    """Open a deployment: import its plugins, mount them, and wait until nothing moves any more.
+
+    Args:
+        file: a YAML or TOML file, by its suffix.
+        named: the operator named the file. One that was only found must be trusted as it stands, or nothing runs.
+        store: the list of trusted files; None for the operator's own. Only for files that were not named.
+        environment: where expressions look for variables; None for the process's own, as it is now.
+        setup_timeout: seconds that a plugin's set-up may take; None for any time.
+
+    Yields:
+        The application. Leaving the context unloads everything.
+
+    Raises:
+        DeploymentError: every fault of the file, its plugins and their configs at once; or every plugin that failed or
+            still waits for a service. Nothing is left loaded.
+        UntrustedFileError: the file was not named, and is not trusted.
+    """
+    environment = dict(os.environ if environment is None else environment)
+    data = read_file(Path(file), str(file))
+    if not named:
+        check_trusted(Path(file), data, store)
+    reading = Reading.of(file, data, environment)
+    if reading.deployment is None:
+        reading.faults.check()
+    deployment = reading.deployment
+    assert deployment is not None  # noqa: S101 - without faults there is one
+    secrets = Secrets(environment)
+    # all of them before any code runs: what one plugin is given, another may tell when it fails
+    configs = [(entry, secrets.filled_in(entry.config)) for entry in deployment.plugins if not entry.disabled]
+    with FolderModules(deployment.folder) as modules:
+        made = [_prepared(entry, config, modules, secrets, reading.faults) for entry, config in configs]
+        reading.faults.check()
+        async with Context(setup_timeout=setup_timeout, guard=guard_of(secrets)) as ctx:
+            opening = _Opening(deployment, ctx, modules, reading.faults, secrets)
+            yield await opening.app([each for each in made if each is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A plugin that is ready to be mounted."""
+
+    entry: PluginEntry
+    plugin: object
+    config: object = field(repr=False)
+    version: str | None
+
+
+def _prepared(
+    entry: PluginEntry, filled_in: object, modules: FolderModules, secrets: Secrets, faults: Faults
+) -> _Prepared | None:
+    """Import a plugin and check its config; None if it cannot be had, which is noted."""
+    use: Way = (*entry.path, "use")
+    try:
+        found: Found = resolve(entry.use, modules)
+        spec = spec_of(found.plugin)
+    except (Unresolved, ForewordError) as error:
+        faults.add(use, secrets.hide(str(error)))
+        return None
+    except Exception as error:  # importing runs somebody else's code, and so does resolving its annotations
+        faults.add(use, f"{entry.use} cannot be imported: {told(error, secrets)}")
+        return None
+    config: Way = (*entry.path, "config")
+    if not faults.touch(config):
+        check_config(spec, filled_in, config, faults, secrets)
+    return _Prepared(entry, found.plugin, filled_in, found.version)
+
+
+class _Opening:
+    """A deployment that is being opened in a kernel."""
+
+    def __init__(
+        self, deployment: Deployment, ctx: Context, modules: FolderModules, faults: Faults, secrets: Secrets
+    ) -> None:
+        self._deployment, self._ctx, self._modules = deployment, ctx, modules
+        self._faults, self._secrets = faults, secrets
+        self._warnings: list[Fault] = []
+
+    async def app(self, prepared: list[_Prepared]) -> App:
+        """Mount everything and see that it stands.
+
+        Raises:
+            DeploymentError: a plugin failed, or still waits; or what the file says does not fit what they contribute.
+        """
+        base = [self._ctx.mount(self._system_prompt()), self._ctx.mount(self._variables())]
+        await _settle(self._ctx)
+        mounted: list[_Mounted] = []
+        for each in prepared:
+            mounted.append(_Mounted(each.entry, self._ctx.mount(each.plugin, each.config), each.version))
+            await _settle(self._ctx)  # one after the other, so that equal orders never depend on who was faster
+        for way, fiber in zip((("system_prompt",), ("variables",)), base, strict=True):
+            self._note_trouble(way, fiber)
+        for one in mounted:
+            self._note_trouble(one.entry.path, one.fiber)
+        self._faults.check()
+        await self._change_sections()
+        agents = {name: await self._agent(entry) for name, entry in self._deployment.agents.items()}
+        self._faults.check()
+        prompt = self._ctx.require(SystemPrompt)
+        warnings = tuple(self._warnings)
+        return App(self._ctx, prompt, self._deployment, agents, warnings, self._secrets, tuple(mounted))
+
+    # -- what the file itself contributes ------------------------------------------------------------------------------
+
+    def _system_prompt(self) -> Any:
+        deployment = self._deployment
+
+        @plugin(name="system-prompt")
+        def system_prompt(ctx: Context) -> None:
+            identity = deployment.source_of(("system_prompt", "identity"))
+            persona = deployment.source_of(("system_prompt", "persona"))
+            ctx.provide(SystemPrompt.serving(deployment.system_prompt, ctx, identity=identity, persona=persona))
+
+        return system_prompt
+
+    def _variables(self) -> Any:
+        deployment = self._deployment
+
+        @plugin(name=DEPLOYMENT)
+        def variables(prompt: SystemPrompt) -> None:
+            for name, value in deployment.variables.items():
+                prompt.variable(name, value, source=deployment.source_of(("variables", name)))
+
+        return variables
+
+    async def _change_sections(self) -> None:
+        deployment, faults = self._deployment, self._faults
+
+        @plugin(name=DEPLOYMENT)
+        def changes(prompt: SystemPrompt) -> None:
+            for name, each in deployment.sections.items():
+                source = deployment.source_of((*each.path, "text"))
+                try:
+                    prompt.override(
+                        name, enabled=each.enabled, order=each.order, text=each.text, why=each.why, source=source
+                    )
+                except RegistrationError as error:
+                    faults.add(each.path, str(error))
+
+        if deployment.sections:
+            self._note_trouble(("sections",), await _settled(self._ctx.mount(changes)))
+
+    async def _agent(self, entry: AgentEntry) -> SystemPrompt:
+        deployment, faults = self._deployment, self._faults
+        ctx = self._ctx.scope(entry.name)
+        way: Way = (*entry.path, "tools")
+        mask = mask_of(entry, spelled(way))
+
+        @plugin(name=DEPLOYMENT)
+        def agent(prompt: SystemPrompt) -> None:
+            if entry.persona is not None:
+                path: Way = (*entry.path, "persona")
+                source = deployment.source_of(path)
+                try:
+                    prompt.section(PERSONA_SECTION, entry.persona, order=PERSONA_ORDER, source=source)
+                except RegistrationError as error:
+                    faults.add(path, str(error))
+            if entry.allow is not None or entry.deny is not None:
+                prompt.on_assemble(mask, prepend=True, source=deployment.source_of(way))
+
+        self._note_trouble(entry.path, await _settled(ctx.mount(agent)))
+        view = ctx.require(SystemPrompt)
+        for remark in await check_names(view, entry):
+            if remark.is_fault:
+                faults.add(remark.path, remark.message)
+            else:
+                line = faults.line(remark.path)
+                self._warnings.append(Fault(faults.name, line, spelled(remark.path), remark.message))
+        return view
+
+    # -- trouble -------------------------------------------------------------------------------------------------------
+
+    def _note_trouble(self, path: Way, fiber: PluginFiber) -> None:
+        """Note if a plugin, or one that it mounted, failed or still waits."""
+        for each in (fiber, *_plugins_below(fiber)):
+            who = "" if each is fiber else f"plugin {each.name}, which it mounted: "
+            if each.state is FiberState.FAILED and each.error is not None:
+                self._faults.add(path, f"{who}{self._why(each.error)}")
+            elif each.state is not FiberState.ACTIVE:
+                services = ", ".join(each.missing)
+                what = f"plugin {each.name} still waits for {services}, which nobody provides"
+                way_out = "add the plugin that does, or take this one out"
+                self._faults.add(
+                    path, f"{who}{what}; {way_out}" if services else f"{who}plugin {each.name} is {each.state.value}"
+                )
+
+    def _why(self, error: Exception) -> str:
+        cause, place = error.__cause__, place_of(error)
+        hint = ""
+        if isinstance(cause, ModuleNotFoundError) and cause.name in self._modules.offered():
+            hint = f"; {cause.name} stands beside this file: import it at the top of the plugin's module"
+        return f"{self._secrets.hide(str(error))}{hint}" + ("" if place is None else f" (raised at {place})")
+
+
+async def _settle(ctx: Context) -> None:
+    """Wait until no plugin of a kernel moves any more."""
+    before: list[tuple[PluginFiber, FiberState]] | None = None
+    now = _states(ctx)
+    while now != before:
+        before = now
+        for fiber, _ in now:
+            await _settled(fiber)
+        now = _states(ctx)
+
+
+async def _settled(fiber: PluginFiber) -> PluginFiber:
+    with suppress(ForewordError):  # it stays on the fiber, and is told with all others
+        await fiber.ready()
+    return fiber
+
+
+def _states(ctx: Context) -> list[tuple[PluginFiber, FiberState]]:
+    return [(fiber, fiber.state) for fiber in _plugins_below(ctx.fiber)]
+
+
+def _plugins_below(fiber: Fiber) -> Iterator[PluginFiber]:
+    for child in fiber.children:
+        if isinstance(child, PluginFiber):
+            yield child
+        yield from _plugins_below(child)
+
+
+def _status(entry: PluginEntry, mounted: _Mounted | None) -> PluginStatus:
+    if mounted is None:
+        return PluginStatus(entry.id, entry.use, "", None, "disabled", ())
+    fiber = mounted.fiber
+    refs = [ref for each in (fiber, *_plugins_below(fiber)) for ref in each.contributions]
+    return PluginStatus(entry.id, entry.use, fiber.name, mounted.version, fiber.state.value, tuple(refs))
