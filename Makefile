@@ -4,15 +4,17 @@
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint format lock clean env
+.PHONY: help run test quick lint format docs bench lock clean env
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-run: env ## show the review example's prompt, each stretch beside its owner
-	@.venv/bin/foreword show examples/review/prompt.py:build --annotate --contexts --tools
+run: env ## show the review example's prompt, then play a session, log it, and rebuild it from its log
+	@.venv/bin/foreword show examples/review/foreword.yaml --agent reviewer --annotate --contexts --tools
+	@printf '\n$$ foreword demo    # in a temporary folder, removed afterwards\n'
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && "$(CURDIR)/.venv/bin/foreword" demo
 
-test: env ## everything that CI checks, on every Python from 3.11 to 3.13 found here
+test: env ## everything that CI checks; on every Python from 3.11 to 3.13 found here, slow tests on the main one only
 	@bash scripts/test.sh all
 
 quick: env ## the checks for between two edits, in under a minute
@@ -25,11 +27,20 @@ format: env ## put the code into shape
 	@.venv/bin/ruff check --fix-only --quiet .
 	@.venv/bin/ruff format .
 
+docs: env ## write the pages again that are made from the code
+	@.venv/bin/foreword catalog --markdown >.events.md || { rm -f .events.md; exit 1; }
+	@mv .events.md docs/reference/events.md
+	@.venv/bin/foreword lint --list --markdown >.lint.md || { rm -f .lint.md; exit 1; }
+	@mv .lint.md docs/reference/lint/index.md
+
+bench: env ## run the benchmarks, peers beside; QUICK=1 for one round, COMPARE=FILE for what changed since
+	@bash benchmarks/run.sh $(if $(QUICK),--quick) $(if $(COMPARE),--compare '$(COMPARE)')
+
 lock: env ## lock the dependencies again; `make lock UPGRADE=1` takes the newest
 	@bash scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
 clean: ## remove what these targets made
-	rm -rf .venv .venv.lock .venv-3.* dist build .coverage* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv.lock .venv-3.* .venv-bench benchmarks/node/node_modules dist build .coverage* .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find src tests examples benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 env: # .venv, made or mended when needed

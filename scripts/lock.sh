@@ -11,7 +11,7 @@ compile() {
 }
 
 compile "$@" --group bootstrap --output-file requirements/uv.txt
-compile "$@" pyproject.toml --group dev --output-file requirements/dev.txt
+compile "$@" pyproject.toml --all-extras --group dev --output-file requirements/dev.txt
 # What users get, at the versions that the tests ran with.
 compile pyproject.toml --constraint requirements/dev.txt --output-file requirements/base.txt
 

@@ -3,7 +3,7 @@
 #
 #   scripts/test.sh lint     style, types, layers, spelling
 #   scripts/test.sh quick    for between two edits: ruff, and the tests that are not slow, with few examples each
-#   scripts/test.sh all      lint, the tests on the main Python, the tests on every other supported Python found here
+#   scripts/test.sh all      lint, all tests on the main Python, those that are not slow on every other supported one
 #
 # One failing check does not hide the next: all run, and the last lines name what failed.
 set -euo pipefail
@@ -76,7 +76,8 @@ other_pythons() {
     fi
     tested+=("$version")
     check "environment for Python $version" bash scripts/env.sh ".venv-$version" "$python"
-    check "tests on Python $version" pytest_with ".venv-$version"
+    HYPOTHESIS_PROFILE=${HYPOTHESIS_PROFILE:-quick} \
+      check "tests on Python $version" pytest_with ".venv-$version" -m "not slow"
   done
   echo "── Pythons: tested ${tested[*]}${missing[*]+; not found here: ${missing[*]}}"
 }
