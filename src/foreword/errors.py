@@ -5,11 +5,18 @@
     ├── ScopeError                        scopes: bound twice, a cycle
     ├── InactiveContextError              something is used after its owner has gone
     ├── PluginError                       a plugin that cannot be mounted, fails, hangs or waits for itself
-    ├── MissingServiceError, DuplicateServiceError, EventModeError, WrongThreadError
+    ├── MissingServiceError, DuplicateServiceError, EventModeError, WrongThreadError, KernelOwnsError
     ├── RegistrationError                 a registration that is refused; nothing was changed
     ├── InvalidConfigError                all faults of a configuration at once
     ├── YamlError, DeploymentError        all faults of a file at once, each with its place
     ├── UntrustedFileError, TrustStoreError
+    ├── SessionError                      a session that cannot be had, written or read; an address; a damaged log
+    ├── StoreError                        a store of sessions that cannot be opened, read or written
+    ├── MissingExtraError                 an extra of this library that is not installed
+    ├── ModelError                        models: a provider that nobody serves, a bad setting or tool name
+    │   └── ModelFailedError              a request that was sent and failed; carries the failure's facts
+    ├── AgentError                        agents: busy, without a model, in circles, misled by a listener
+    ├── ExplainError                      a question about a prompt that has no answer
     ├── AssemblyError                     one assembly that cannot be made
     │   └── ProviderFailedError           all failing providers at once, in a fixed order
     └── RenderError                       a text that cannot be rendered; carries line, column and a caret
@@ -28,32 +35,59 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "AgentBusyError",
+    "AgentError",
+    "ApiKeyError",
     "AssemblyCancelledError",
     "AssemblyError",
     "ConfigFault",
+    "DamagedLogError",
     "DeploymentError",
+    "DiffMismatchError",
+    "DuplicateAdapterError",
     "DuplicateEntryError",
     "DuplicateServiceError",
     "EmptyNameError",
     "EmptyProtectionError",
     "EntryRef",
+    "ErasedContentError",
+    "ErasureBlockedError",
+    "ErasureConflictError",
     "EventModeError",
+    "EventRefusedError",
+    "ExplainError",
     "Fault",
+    "FlushFailedError",
     "ForewordError",
+    "ForgedSnapshotError",
     "InactiveContextError",
+    "InvalidAddressError",
     "InvalidConfigError",
+    "InvalidMaskError",
+    "InvalidModelError",
+    "InvalidModelSettingError",
     "InvalidOptionError",
     "InvalidPluginConfigError",
     "InvalidPluginError",
+    "InvalidSectionFilesError",
+    "InvalidSessionIdError",
+    "InvalidToolNameError",
     "InvalidToolSchemaError",
     "InvalidVariableNameError",
     "KernelOwnsError",
     "ListenerError",
     "LoneSurrogateError",
     "MalformedReferenceError",
+    "MiscountedTokensError",
+    "MisplacedInstructionsError",
     "MissingContextValueError",
+    "MissingExtraError",
     "MissingServiceError",
+    "ModelError",
+    "ModelFailedError",
     "MultipleCompleteSectionsError",
+    "NewerLogError",
+    "NoModelError",
     "NonFiniteOrderError",
     "NotAStringError",
     "NotJsonError",
@@ -70,20 +104,41 @@ __all__ = [
     "ProviderTimeoutError",
     "RegistrationError",
     "RenderError",
+    "RequestMismatchError",
     "ReservedToolNameError",
     "RunningLoopError",
     "ScopeAlreadyBoundError",
     "ScopeCycleError",
     "ScopeError",
+    "ScriptEndedError",
+    "SessionBusyError",
+    "SessionConflictError",
+    "SessionError",
+    "SessionExistsError",
+    "SessionFencedError",
+    "SessionInUseError",
+    "StepLimitError",
+    "StoreError",
+    "StoreForkedError",
+    "StoreVersionError",
+    "TextNotFoundError",
     "ThreadsExhaustedError",
+    "ToolNameCollisionError",
     "TrustStoreError",
+    "UnknownAddressError",
+    "UnknownCacheProfileError",
     "UnknownEntryError",
+    "UnknownProviderError",
+    "UnknownSessionError",
+    "UnknownTokenizerError",
+    "UnknownToolError",
     "UnknownToolOrderError",
     "UnknownVariableError",
     "UnreadableTextError",
     "UnresolvedAnnotationError",
     "UntrustedFileError",
     "ValuelessVariableError",
+    "WrongAnswerError",
     "WrongThreadError",
     "YamlError",
     "did_you_mean",
@@ -117,10 +172,14 @@ def with_article(noun: str) -> str:
 
 def shown(name: str) -> str:
     """A name as messages show it: on one line, what cannot be printed escaped, and cut where it is long."""
-    cut = name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…"
-    if cut.isprintable():
-        return cut
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)
+    return on_one_line(name if len(name) <= _LONGEST_NAME_SHOWN else f"{name[:_LONGEST_NAME_SHOWN]}…")
+
+
+def on_one_line(text: str) -> str:
+    """A text of one line, what cannot be printed escaped; paths are shown so, since a cut one leads nowhere."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str = "names") -> str:
@@ -406,13 +465,14 @@ class NonFiniteOrderError(RegistrationError, ValueError):
 
 
 class DuplicateEntryError(RegistrationError, ValueError):
-    """The name is taken in this layer; ``kind`` says for which: ``duplicate_section``, ``_context``, ``_variable``."""
+    """The name is taken in this layer; ``kind`` says of what: ``duplicate_section``, ``duplicate_tool`` and so on."""
 
     def __init__(self, entry: EntryRef, holder: EntryRef) -> None:
         self.entry, self.holder = entry, holder
         self.kind = f"duplicate_{entry.kind}"
         way_out = {
             "variable": "give it another name, or register it in a scope, where it shadows the outer one",
+            "tool": "give it another name, or register it in a scope, where it shadows the outer one",
         }.get(entry.kind, 'name it "owner:name", or register it in a scope, where it shadows the outer one')
         super().__init__(f"{entry} is already registered in this layer, by {holder}; {way_out}", entry, holder)
 
@@ -482,6 +542,32 @@ class ReservedToolNameError(RegistrationError, ValueError):
         )
 
 
+class InvalidMaskError(RegistrationError, ValueError):
+    """A mask of tools that masks nothing (``empty_mask``), or that stands in no scope (``unscoped_mask``)."""
+
+    def __init__(self, kind: str, owner: str | None, why: str) -> None:
+        self.kind, self.owner, self.why = kind, owner, why
+        super().__init__(f"a tool mask{'' if owner is None else f' of {owner}'} {why}", kind, owner, why)
+
+
+class UnknownToolError(RegistrationError, LookupError):
+    """A mask names tools that its scope does not inherit; all of them at once."""
+
+    kind = "unknown_tool"
+
+    def __init__(self, owner: str, unknown: Sequence[str], known: Sequence[str]) -> None:
+        self.owner, self.unknown, self.known = owner, tuple(unknown), tuple(known)
+        listed = ", ".join(f'"{shown(name)}"' for name in self.unknown)
+        what = "a tool" if len(self.unknown) == 1 else "tools"
+        super().__init__(
+            f"a tool mask of {owner} names {what} that its scope does not inherit: {listed}; "
+            f"{did_you_mean(self.unknown[0], self.known, 'tools')}",
+            owner,
+            self.unknown,
+            self.known,
+        )
+
+
 class ProtectedOverrideError(RegistrationError, ValueError):
     """A deployment would override a section whose name is protected."""
 
@@ -540,6 +626,18 @@ class UnreadableTextError(RegistrationError, ValueError):
             path,
             why,
         )
+
+
+class InvalidSectionFilesError(RegistrationError, ValueError):
+    """All faults of a folder of section files, none of which was registered; ``kind`` is theirs when they agree."""
+
+    kind = "invalid_section_files"
+
+    def __init__(self, owner: str, faults: Sequence[Fault], kind: str = kind) -> None:
+        self.owner, self.faults, self.kind = owner, tuple(faults), kind
+        told = "".join(f"\n  {fault}" for fault in self.faults)
+        what = f"the section files of {owner} have {_count(self.faults, 'fault')}, and none was registered"
+        super().__init__(f"{what}:{told}", owner, self.faults, kind)
 
 
 class NotAStringError(RegistrationError, TypeError):
@@ -659,6 +757,569 @@ class TrustStoreError(ForewordError, RuntimeError):
         super().__init__(f"the list of trusted files, {store}, {why}", store, why)
 
 
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+class MissingExtraError(ForewordError, ImportError):
+    """Something needs an extra of this library that is not installed."""
+
+    kind = "missing_extra"
+
+    def __init__(self, what: str, extra: str, package: str) -> None:
+        self.what, self.extra, self.package = what, extra, package
+        super().__init__(
+            f'{what} needs the package {package}, which is not installed; pip install "foreword[{extra}]"',
+            what,
+            extra,
+            package,
+        )
+
+
+class ModelError(ForewordError):
+    """A model that cannot be asked, or a request to one that failed."""
+
+
+class InvalidModelError(ModelError, ValueError):
+    """A model's name that is not "provider:model"."""
+
+    kind = "invalid_model"
+
+    def __init__(self, given: str) -> None:
+        self.given = given
+        super().__init__(
+            f'"{shown(given)}" names no model; write provider:model, both without blanks around, '
+            f'as in "openai:gpt-5" or "deepseek:deepseek-chat"',
+            given,
+        )
+
+
+class UnknownProviderError(ModelError, LookupError):
+    """No adapter is registered for a model's provider."""
+
+    kind = "unknown_provider"
+
+    def __init__(self, provider: str, known: Sequence[str]) -> None:
+        self.provider, self.known = provider, tuple(known)
+        super().__init__(
+            f'no model adapter is registered for the provider "{shown(provider)}"; '
+            f"{did_you_mean(provider, known, 'providers')}; register one: adapters.register(adapter)",
+            provider,
+            self.known,
+        )
+
+
+class DuplicateAdapterError(ModelError, ValueError):
+    """A provider has an adapter already."""
+
+    kind = "duplicate_adapter"
+
+    def __init__(self, adapter: EntryRef, holder: EntryRef) -> None:
+        self.adapter, self.holder = adapter, holder
+        super().__init__(
+            f"{adapter} cannot be registered: the provider has {holder} already; close that registration first, or "
+            f"give the new adapter another name and use that as the provider",
+            adapter,
+            holder,
+        )
+
+
+class InvalidModelSettingError(ModelError, ValueError):
+    """A setting of a model that the wire cannot carry, or that the provider is known to refuse."""
+
+    kind = "invalid_model_setting"
+
+    def __init__(self, model: str, setting: str, why: str) -> None:
+        self.model, self.setting, self.why = model, setting, why
+        super().__init__(f"setting {shown(setting)} of model {shown(model)} {why}", model, setting, why)
+
+
+class InvalidToolNameError(ModelError, ValueError):
+    """A tool's name breaks the provider's rules, so every request with it would be refused."""
+
+    kind = "invalid_tool_name"
+
+    def __init__(self, tool: EntryRef, provider: str, rule: str) -> None:
+        self.tool, self.provider, self.rule = tool, provider, rule
+        super().__init__(
+            f"{tool} has a name that {shown(provider)} refuses: there {rule}; rename the tool",
+            tool,
+            provider,
+            rule,
+        )
+
+
+class ToolNameCollisionError(ModelError, ValueError):
+    """Two tools of one request bear the same name on the wire, so a call could not be told from the other's."""
+
+    kind = "tool_name_collision"
+
+    def __init__(self, name: str, first: EntryRef, second: EntryRef) -> None:
+        self.name, self.first, self.second = name, first, second
+        super().__init__(
+            f'two tools would both be "{shown(name)}" on the wire: {first} and {second}; rename one, or hide it',
+            name,
+            first,
+            second,
+        )
+
+
+class MisplacedInstructionsError(ModelError, ValueError):
+    """A history holds a system or developer message, beside the prompt that is the only one."""
+
+    kind = "misplaced_instructions"
+
+    def __init__(self, index: int, role: str) -> None:
+        self.index, self.role = index, role
+        super().__init__(
+            f"message {index} of the history has the role {role}, but the system text is the prompt's alone; register "
+            f"that text as a section, and hand over the history without it",
+            index,
+            role,
+        )
+
+
+class ApiKeyError(ModelError, ValueError):
+    """There is no key to ask a provider with, or none that can be sent. Never shows the key."""
+
+    kind = "api_key"
+
+    def __init__(self, provider: str, why: str) -> None:
+        self.provider, self.why = provider, why
+        super().__init__(f"the API key for {shown(provider)} {why}", provider, why)
+
+
+class ScriptEndedError(ModelError, AssertionError):
+    """A scripted model is asked more often than its script has steps."""
+
+    kind = "script_ended"
+
+    def __init__(self, name: str, steps: int) -> None:
+        self.name, self.steps = name, steps
+        super().__init__(
+            f'the scripted model "{shown(name)}" is asked for answer {steps + 1}, but its script has {steps}; add a '
+            f"step, or look why it is asked again (its requests are in .requests)",
+            name,
+            steps,
+        )
+
+
+class ModelFailedError(ModelError, RuntimeError):
+    """A request was sent, failed, and nobody asked for another attempt."""
+
+    kind = "model_failed"
+
+    def __init__(
+        self,
+        model: str,
+        message: str,
+        code: str,
+        status: int | None = None,
+        transient: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        self.model, self.message, self.code = model, message, code
+        self.status, self.transient, self.retry_after = status, transient, retry_after
+        answered = "" if status is None else f", HTTP {status}"
+        again = "; the same request may succeed later" if transient else ""
+        super().__init__(
+            f"the request to {shown(model)} failed ({code}{answered}): {message}{again}",
+            model,
+            message,
+            code,
+            status,
+            transient,
+            retry_after,
+        )
+
+
+# -- sessions and their stores -----------------------------------------------------------------------------------------
+
+
+class SessionError(ForewordError):
+    """A session that cannot be had, or not be written."""
+
+
+class InvalidSessionIdError(SessionError, ValueError):
+    """No session could bear this id."""
+
+    kind = "invalid_session_id"
+
+    def __init__(self, given: str) -> None:
+        self.given = given
+        super().__init__(
+            f'"{shown(given)}" is no id for a session: an id has at most 128 letters, digits, hyphens and underscores '
+            f'of ASCII, begins with a letter or a digit, and is not "last", which stands for the newest',
+            given,
+        )
+
+
+class UnknownSessionError(SessionError, LookupError):
+    """The store has no session of this id."""
+
+    kind = "unknown_session"
+
+    def __init__(self, session: str, store: str) -> None:
+        self.session, self.store = session, store
+        super().__init__(
+            f'there is no session "{shown(session)}" in {on_one_line(store)}; look what is there, or begin a new one',
+            session,
+            store,
+        )
+
+
+class SessionExistsError(SessionError, ValueError):
+    """A session was to be begun under an id that the store has already."""
+
+    kind = "session_exists"
+
+    def __init__(self, session: str, store: str) -> None:
+        self.session, self.store = session, store
+        super().__init__(
+            f'there is a session "{shown(session)}" in {on_one_line(store)} already; resume it, or begin one with '
+            f"another id",
+            session,
+            store,
+        )
+
+
+class SessionBusyError(SessionError, RuntimeError):
+    """Somebody else may write the session now."""
+
+    kind = "session_busy"
+
+    def __init__(self, session: str, pid: int | None) -> None:
+        self.session, self.pid = session, pid  # the pid is None where it cannot be known
+        holder = "another process" if pid is None else f"process {pid}"
+        super().__init__(
+            f'session "{shown(session)}" is being written by {holder}; wait until it is closed there, read it, '
+            f"or fork it",
+            session,
+            pid,
+        )
+
+
+class SessionFencedError(SessionError, RuntimeError):
+    """The session was taken over; who wrote it before may do so no more. Nothing was written."""
+
+    kind = "session_fenced"
+
+    def __init__(self, session: str, epoch: int, now: int) -> None:
+        self.session, self.epoch, self.now = session, epoch, now
+        super().__init__(
+            f'session "{shown(session)}" has been taken over: it is in epoch {now}, and this writer claimed it in '
+            f"epoch {epoch}; what it holds and has not written is not in the log; resume the session to go on",
+            session,
+            epoch,
+            now,
+        )
+
+
+class SessionConflictError(SessionError, RuntimeError):
+    """The session is not as a batch of events expects it. Nothing was written."""
+
+    kind = "session_conflict"
+
+    def __init__(self, session: str, expected: int, expected_head: str, found: int, found_head: str) -> None:
+        self.session, self.expected, self.expected_head = session, expected, expected_head
+        self.found, self.found_head = found, found_head
+        super().__init__(
+            f'session "{shown(session)}" has {found} events and the head {found_head[:12]}…, where its writer expects '
+            f"{expected} and {expected_head[:12]}…; somebody else wrote it, or the same batch was written twice; "
+            f"resume the session to go on from what is there",
+            session,
+            expected,
+            expected_head,
+            found,
+            found_head,
+        )
+
+
+class EventRefusedError(SessionError, ValueError):
+    """An event that does not fit where a session is, or that could not be read again. Nothing was logged."""
+
+    kind = "event_refused"
+
+    def __init__(self, session: str, event: str, why: str) -> None:
+        self.session, self.event, self.why = session, event, why
+        super().__init__(f'session "{shown(session)}" refuses {event}: {why}', session, event, why)
+
+
+class FlushFailedError(SessionError, RuntimeError):
+    """Events could not be made durable. They are kept; ``__cause__`` says what the store met with."""
+
+    kind = "flush_failed"
+
+    def __init__(self, session: str, first: int, count: int, why: str) -> None:
+        self.session, self.first, self.count, self.why = session, first, count, why
+        what = f"event {first} is" if count == 1 else f"events {first} to {first + count - 1} are"
+        super().__init__(
+            f'{what} not known to be durable in session "{shown(session)}": {why}; nothing is lost while the session '
+            f"lives: flush it again, which first looks how much the store holds",
+            session,
+            first,
+            count,
+            why,
+        )
+
+
+class InvalidAddressError(SessionError, ValueError):
+    """A text that is no address of a request."""
+
+    kind = "invalid_address"
+
+    def __init__(self, address: str, why: str) -> None:
+        self.address, self.why = address, why
+        super().__init__(
+            f'"{shown(address)}" is no address: {why}; write SESSION, SESSION@STEP or SESSION@TURN.STEP, and /ATTEMPT '
+            f"behind it if it is not the last, as in last, 7f3a@12 or 7f3a@3.1/2",
+            address,
+            why,
+        )
+
+
+class UnknownAddressError(SessionError, LookupError):
+    """An address of something that is not in the log, or that does not say which of several is meant."""
+
+    kind = "unknown_address"
+
+    def __init__(self, address: str, why: str) -> None:
+        self.address, self.why = address, why
+        super().__init__(f'"{shown(address)}" leads nowhere: {why}', address, why)
+
+
+class DamagedLogError(SessionError, RuntimeError):
+    """What a store gives back is not what was logged. It names the first event or blob that is wrong."""
+
+    kind = "damaged_log"
+
+    def __init__(self, session: str, seq: int | None, why: str, blob: str | None = None) -> None:
+        self.session, self.seq, self.why, self.blob = session, seq, why, blob
+        where = "" if seq is None else f" at event {seq}"
+        which = "" if blob is None else f", blob {blob[:12]}…"
+        super().__init__(
+            f'session "{shown(session)}" is damaged{where}{which}: {why}; restore it from a backup, or fork it at a '
+            f"turn before",
+            session,
+            seq,
+            why,
+            blob,
+        )
+
+
+class NewerLogError(SessionError, RuntimeError):
+    """An event that only a newer version of this library knows how to read."""
+
+    kind = "newer_log"
+
+    def __init__(self, session: str, seq: int, what: str) -> None:
+        self.session, self.seq, self.what = session, seq, what
+        super().__init__(
+            f'event {seq} of session "{shown(session)}" {what}; it was written by a newer Foreword: upgrade this one',
+            session,
+            seq,
+            what,
+        )
+
+
+class ErasedContentError(SessionError, LookupError):
+    """A content that was erased on purpose."""
+
+    kind = "erased_content"
+
+    def __init__(self, session: str, seq: int, blob: str) -> None:
+        self.session, self.seq, self.blob = session, seq, blob
+        super().__init__(
+            f'the content of event {seq} of session "{shown(session)}" was erased (blob {blob[:12]}…); neither it '
+            f"nor a request that held it can be had again",
+            session,
+            seq,
+            blob,
+        )
+
+
+class ErasureBlockedError(SessionError, RuntimeError):
+    """Sessions that hold what is to be erased are being written by others. Nothing was erased."""
+
+    kind = "erasure_blocked"
+
+    def __init__(self, holders: Sequence[tuple[str, int | None]]) -> None:
+        self.holders = tuple(holders)  # session and pid, which is None where it cannot be known
+        told = [
+            f'"{shown(session)}" by {"another process" if pid is None else f"process {pid}"}'
+            for session, pid in self.holders[:_MOST_NAMES_LISTED]
+        ]
+        more = len(self.holders) - len(told)
+        super().__init__(
+            f"nothing was erased: what is to go is held by sessions that are being written, {', '.join(told)}"
+            f"{f' and {more} more' if more else ''}; close them, wait for that (wait=True, --wait), or erase it in "
+            f"that process",
+            self.holders,
+        )
+
+
+class ErasureConflictError(SessionError, RuntimeError):
+    """While it was worked out what to erase, another session came to refer to it. Nothing was erased."""
+
+    kind = "erasure_conflict"
+
+    def __init__(self, sessions: Sequence[str], blob: str) -> None:
+        self.sessions, self.blob = tuple(sessions), blob
+        names = ", ".join(f'"{shown(each)}"' for each in self.sessions[:_MOST_NAMES_LISTED])
+        super().__init__(
+            f"nothing was erased: session {names} refers to blob {blob[:12]}… by now, which was not reckoned with; "
+            f"work out anew what to erase",
+            self.sessions,
+            blob,
+        )
+
+
+class RequestMismatchError(SessionError, AssertionError):
+    """A request is not the one that the log holds."""
+
+    kind = "request_mismatch"
+
+    def __init__(self, session: str, where: str, why: str) -> None:
+        self.session, self.where, self.why = session, where, why
+        super().__init__(
+            f'{where} of session "{shown(session)}" is not what the log holds: {why}; whatever a model can see must '
+            f"come from the log",
+            session,
+            where,
+            why,
+        )
+
+
+class StoreError(ForewordError, RuntimeError):
+    """A store of sessions cannot be opened, read or written; ``kind`` says why."""
+
+    def __init__(self, store: str, kind: str, why: str) -> None:
+        self.store, self.kind, self.why = store, kind, why
+        super().__init__(f"the session store {on_one_line(store)} {why}", store, kind, why)
+
+
+class StoreVersionError(StoreError):
+    """The store was written by another version of Foreword, and this one cannot use it as it is."""
+
+    def __init__(self, store: str, found: int, known: int) -> None:
+        self.found, self.known = found, known
+        way_out = (
+            "upgrade Foreword here"
+            if found > known
+            else "open it for writing once, as every agent does, and it is brought up to date"
+        )
+        super().__init__(store, "store_version", f"has format {found}, and this Foreword knows {known}; {way_out}")
+        self._given = (store, found, known)
+
+
+class StoreForkedError(StoreError):
+    """The process is a fork of one that had the store open; SQLite's locks do not survive that."""
+
+    def __init__(self, store: str, pid: int) -> None:
+        self.pid = pid
+        super().__init__(
+            store,
+            "store_forked",
+            f"was open in process {pid} when this one was forked from it, and cannot be used here; close it before "
+            f'forking, or start the process by "spawn"',
+        )
+        self._given = (store, pid)
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
+
+
+class AgentError(ForewordError):
+    """Something that an agent cannot do."""
+
+
+class AgentBusyError(AgentError, RuntimeError):
+    """An agent is to begin a turn while one of its turns runs."""
+
+    kind = "agent_busy"
+
+    def __init__(self, agent: str, turn: int) -> None:
+        self.agent, self.turn = agent, turn
+        super().__init__(
+            f"agent {shown(agent)} is in turn {turn}; await that turn, cancel it, or tell the agent something for its "
+            f"next step: agent.inject(text)",
+            agent,
+            turn,
+        )
+
+
+class NoModelError(AgentError, ValueError):
+    """Nobody says which model an agent is to ask."""
+
+    kind = "no_model"
+
+    def __init__(self, agent: str) -> None:
+        self.agent = agent
+        super().__init__(
+            f'agent {shown(agent)} has no model to ask; make it with model="provider:model", select one '
+            f"(install_model_selection), or have a listener of agent/request give one",
+            agent,
+        )
+
+
+class StepLimitError(AgentError, RuntimeError):
+    """A turn wants more steps than its agent may take."""
+
+    kind = "step_limit"
+
+    def __init__(self, agent: str, limit: int) -> None:
+        self.agent, self.limit = agent, limit
+        super().__init__(
+            f"the turn of agent {shown(agent)} has taken {limit} steps and wants more, so it most likely goes round in "
+            f"circles; see its tool calls in the log, or allow it more: max_steps=…",
+            agent,
+            limit,
+        )
+
+
+class WrongAnswerError(AgentError, TypeError):
+    """A listener answers an event with something that is no answer to it."""
+
+    kind = "wrong_answer"
+
+    def __init__(self, event: str, expected: str, given: str) -> None:
+        self.event, self.expected, self.given = event, expected, given
+        super().__init__(
+            f"a listener of {event} gave {given}; it must give {expected}, as `await call_next()` does",
+            event,
+            expected,
+            given,
+        )
+
+
+class ForgedSnapshotError(AgentError, ValueError):
+    """A listener has a message say that it is a runtime-context snapshot, and the loop did not write it."""
+
+    kind = "forged_snapshot"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(
+            f"a listener of agent/pre-step gave a message that claims to be a runtime-context snapshot: "
+            f'"{shown(text)}"; only the loop writes those: register a context, or give the message another source',
+            text,
+        )
+
+
+class SessionInUseError(AgentError, RuntimeError):
+    """A session is to be driven by two agents."""
+
+    kind = "session_in_use"
+
+    def __init__(self, session: str, agent: str) -> None:
+        self.session, self.agent = session, agent
+        super().__init__(
+            f"session {shown(session)} is that of agent {shown(agent)}; use that agent, dispose it first, or fork the "
+            f"session",
+            session,
+            agent,
+        )
+
+
 # -- assembling --------------------------------------------------------------------------------------------------------
 
 
@@ -741,15 +1402,15 @@ class ProviderTimeoutError(AssemblyError, TimeoutError):
 
 
 class ThreadsExhaustedError(AssemblyError, RuntimeError):
-    """All threads for sync providers are stuck."""
+    """All threads for plain functions (of providers, or of tools) are stuck."""
 
     kind = "threads_exhausted"
 
     def __init__(self, stuck: Sequence[EntryRef]) -> None:
         self.stuck = tuple(stuck)
         super().__init__(
-            f"all {len(self.stuck)} threads for sync providers are stuck, in {'; '.join(map(str, self.stuck))}; "
-            f"mend those providers, or make them async",
+            f"all {len(self.stuck)} threads for plain functions are stuck, in {'; '.join(map(str, self.stuck))}; "
+            f"mend those, or make them async",
             self.stuck,
         )
 
@@ -924,6 +1585,74 @@ class LoneSurrogateError(RenderError):
             code_point,
             place,
             variable,
+        )
+
+
+# -- explaining --------------------------------------------------------------------------------------------------------
+
+
+class ExplainError(ForewordError):
+    """A question about a prompt that has no answer."""
+
+
+class TextNotFoundError(ExplainError, LookupError):
+    """A text or line that a prompt does not have."""
+
+    kind = "text_not_found"
+
+    def __init__(self, what: str, where: str, why: str) -> None:
+        self.what, self.where, self.why = what, where, why
+        super().__init__(f'{on_one_line(where)} does not hold "{shown(what)}": {why}', what, where, why)
+
+
+class DiffMismatchError(ExplainError, ValueError):
+    """A diff is applied to something else than what it was made of."""
+
+    kind = "diff_mismatch"
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        told = f"the diff does not fit: {shown(what)} is not as it was; apply it to what it was made of"
+        super().__init__(told, what)
+
+
+class UnknownTokenizerError(ExplainError, LookupError):
+    """A tokenizer of a name that nobody knows."""
+
+    kind = "unknown_tokenizer"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        super().__init__(
+            f'there is no tokenizer "{shown(name)}"; {did_you_mean(name, known, "tokenizers")}', name, self.known
+        )
+
+
+class MiscountedTokensError(ExplainError, ValueError):
+    """A tokenizer whose tokens do not make up the text."""
+
+    kind = "miscounted_tokens"
+
+    def __init__(self, tokenizer: str, told: int, size: int) -> None:
+        self.tokenizer, self.told, self.size = tokenizer, told, size
+        super().__init__(
+            f"the tokenizer {shown(tokenizer)} gives tokens of {told:,} bytes for a text of {size:,}; its sizes() must "
+            f"give the sizes of all tokens in bytes of UTF-8",
+            tokenizer,
+            told,
+            size,
+        )
+
+
+class UnknownCacheProfileError(ExplainError, LookupError):
+    """A provider's cache of which there is no profile."""
+
+    kind = "unknown_cache_profile"
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        super().__init__(
+            f'there is no cache profile "{shown(name)}"; {did_you_mean(name, known, "profiles")}', name, self.known
         )
 
 

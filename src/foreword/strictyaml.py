@@ -98,13 +98,18 @@ def load(source: str | bytes, name: str) -> Document:
     return document
 
 
-def read(source: str | bytes, name: str) -> tuple[Document | None, tuple[Fault, ...]]:
+def read(source: str | bytes, name: str, *, aliases: bool = True) -> tuple[Document | None, tuple[Fault, ...]]:
     """As `load`, but give the faults back, and beside them what could be read all the same.
+
+    Args:
+        source: the text, or its bytes in UTF-8; a BOM is dropped.
+        name: what to call the file in faults.
+        aliases: False makes every alias a fault, for files that have no use for any.
 
     Returns:
         The document, without what is at fault in it, or None after a fault of the syntax; and the faults.
     """
-    reading = _Reading(name)
+    reading = _Reading(name, aliases=aliases)
     try:
         text = reading.decoded(source)
         document = reading.document(text)
@@ -133,9 +138,10 @@ class _StopError(Exception):
 class _Reading:
     """One text on its way from bytes to a document."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, aliases: bool) -> None:
         self.name = name
         self.faults: list[Fault] = []
+        self._reads_aliases = aliases
         self._anchors: dict[str, _Node | None] = {}  # None: still being read
         self._by_aliases = 0
         self._path: list[str | int] = []
@@ -285,6 +291,10 @@ class _Reading:
 
     def _alias(self, event: Any) -> _Node:
         name: str = event.anchor
+        if not self._reads_aliases:
+            why = "is an alias to YAML, and none are read here"
+            self.fault(_place(event), f'*{shown(name)} {why}; if it is a text, put it in quotes: "*{shown(name)}"')
+            return _Node(None)
         node = self._anchors.get(name)
         if node is None:
             contains = name in self._anchors

@@ -192,7 +192,7 @@ def test_a_fault_in_a_file_is_told_at_its_line(tmp_path: Path) -> None:
     with pytest.raises(UnknownVariableError) as caught:
         prompt.render_sync()
     assert (caught.value.line, caught.value.column) == (3, 1)
-    assert "/text.md:1)" in str(caught.value)
+    assert "/text.md:3)" in str(caught.value)
     assert "line 3" in str(caught.value)
 
 

@@ -316,9 +316,6 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(at=numbers, spec=registered_values | tools | protections | listeners | st.just(Suppress()))
     def other(self, at: int, spec: Spec) -> None:
-        if self.config.tool_order is not None and isinstance(spec, Tools) and isinstance(spec.value, int):
-            # what a provider knew outlives its silence, so a registry made afresh cannot tell the same
-            spec = replace(spec, options=Options())
         self.register(at, spec)
 
     @precondition(lambda self: self.held)
@@ -495,6 +492,9 @@ class Interleavings(RuleBasedStateMachine):
 
     def register(self, at: int, spec: Spec, poisoned: bool = False) -> None:
         view = self.open_view(at)
+        if self.config.tool_order is not None and isinstance(spec, Tools) and isinstance(spec.value, int):
+            # what a provider knew outlives its silence, so a registry made afresh cannot tell the same
+            spec = replace(spec, options=Options())
         with self.change_listener(poisoned) as refused:
             registration = spec.register(view.prompt, self.world)
         if refused.error is not None:

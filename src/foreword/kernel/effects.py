@@ -10,13 +10,11 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from foreword.errors import InactiveContextError
+from foreword.errors import EntryRef, InactiveContextError
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
-
-    from foreword.errors import EntryRef
 
 __all__ = ["Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
 
@@ -109,12 +107,17 @@ class Registration:
     @property
     def ref(self) -> EntryRef | None:
         """The reference of the entry or listener that is registered; None for anything else."""
-        return getattr(self._what, "ref", None)
+        return self._what if isinstance(self._what, EntryRef) else getattr(self._what, "ref", None)
 
     @property
     def closed(self) -> bool:
         """Whether it was undone."""
         return not self._undo
+
+    @property
+    def in_turn(self) -> Undo:
+        """What the owner keeps and runs when it goes: `close`, unless there is more to do then."""
+        return self.close
 
     def close(self) -> None:
         """Undo it, at once and once. Never waits for a running assembly: what is in force there stays in force.
@@ -126,11 +129,11 @@ class Registration:
             undo = self._undo.pop()
         except IndexError:
             return
-        self._owner.discard(self.close)
+        self._owner.discard(self.in_turn)
         try:
             undo()
         finally:
-            self._what = self.label  # in words: whoever keeps a closed registration keeps no provider alive
+            self._what = self.ref or self.label  # only that: a closed registration keeps no provider alive
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 An event is declared once, as a value, with a signature that documents it:
 
-    CHANGED = Event("acme/changed", Mode.EMIT, changed, doc="Something of Acme's changed.")
+    CHANGED = Event("acme/changed", Mode.EMIT, changed)
 
 * ``EMIT``: plain functions, in order; ``PARALLEL``: async ones together; ``SERIAL``: async ones one by one, until one
   gives a result; ``WATERFALL``: async ones around each other, each calling the next.
@@ -136,6 +136,8 @@ class Listeners:
 
     def all(self) -> tuple[Listener, ...]:
         """Everybody, in order: who hears what is about no scope."""
+        if not self._by_scope:
+            return ()
         with self._lock:
             found = [listener for held in self._by_scope.values() for listener in held]
         return tuple(sorted(found, key=lambda listener: listener.rank))

@@ -64,6 +64,9 @@ class Layers(Generic[L]):
     def chain(self, key: ScopeKey) -> tuple[L, ...]:
         """The layers that a key sees: global, then farthest ancestor to nearest; only those that have content."""
         layers = self._layers
+        if key.parent is None:  # the common case, and a hot one
+            layer = layers.get(key)
+            return (self.globally,) if layer is None else (self.globally, layer)
         found = [layers.get(each) for each in key.chain()]
         return (self.globally, *(layer for layer in found if layer is not None))
 

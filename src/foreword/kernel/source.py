@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import FrameType
 
 __all__ = ["Source", "caller", "calling_line"]
@@ -37,7 +38,7 @@ class Source:
     @property
     def distribution(self) -> str | None:
         """Name and version of the installed distribution that the file belongs to; None for your own project."""
-        return _distribution(self.file)
+        return _distribution(PurePath(self.file).parts[0].removesuffix(".py"))
 
     def down(self, lines: int) -> Source:
         """The place that many lines further down, where lines count on; else this one."""
@@ -67,13 +68,21 @@ def _relative(path: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _distribution(file: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version  # slow: only when asked
+def _distribution(top: str) -> str | None:
+    """Of a package or module that stands directly under an import root."""
+    from importlib.metadata import PackageNotFoundError, version
 
-    top = PurePath(file).parts[0].removesuffix(".py")
-    for name in packages_distributions().get(top, ()):
+    for name in _packages().get(top, ()):
         try:
             return f"{name} {version(name)}"
         except PackageNotFoundError:  # a broken installation: say nothing rather than guess
             continue
     return None
+
+
+@lru_cache(maxsize=1)
+def _packages() -> Mapping[str, list[str]]:
+    """The distributions by top-level package; a fifth of a second, so once, and only when asked."""
+    from importlib.metadata import packages_distributions
+
+    return packages_distributions()

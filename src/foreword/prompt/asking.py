@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.prompt.collect import Question
 
 
-__all__ = ["GRACE", "ask_together", "run_loop", "running_loop"]
+__all__ = ["GRACE", "ask_in_time", "ask_together", "run_loop", "running_loop"]
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ async def _ask_in_group(questions: list[Question]) -> None:
             if question.entry.timeout is None:
                 await _ask(question)
             else:
-                await _ask_in_time(question, question.entry.timeout)
+                await ask_in_time(question, question.entry.timeout)
         except BaseException as stop:
             if not (isinstance(stop, cancellation) and group.cancel_scope.cancel_called):
                 stops.append(stop)
@@ -88,7 +88,16 @@ async def _ask_in_group(questions: list[Question]) -> None:
         raise stops[0]
 
 
-async def _ask_in_time(question: Question, timeout: float) -> None:
+async def ask_in_time(question: Question, timeout: float) -> None:
+    """Ask in a task of its own, for at most some seconds. When this ends, that task has ended, or was left behind.
+
+    Args:
+        question: what to ask; gets its answer or its error.
+        timeout: seconds.
+
+    Raises:
+        BaseException: a cancellation or an exit that the provider raised.
+    """
     import anyio
 
     attempt = question.again()  # the task writes here: what comes too late changes nothing

@@ -43,6 +43,7 @@ class AssembledText:
     origin: Origin | None = None  # the pipeline fills it in for what a listener makes
     verbatim: bool = False  # the text is no template
     _template: Template | None = field(default=None, init=False, repr=False, compare=False)
+    _last: tuple[list[str | None], str] | None = field(default=None, init=False, repr=False, compare=False)
 
     KIND: ClassVar[str] = "text"
 
@@ -61,9 +62,26 @@ class AssembledText:
         origin = self.origin
         return EntryRef(self.KIND, self.name, "a listener") if origin is None else origin.ref(self.KIND, self.name)
 
+    def ref_at(self, line: int) -> EntryRef:
+        """The same for a line of the text, from 1: of a text from a file, it has that line of the file."""
+        origin = self.origin
+        if origin is None or origin.source is None:
+            return self.ref
+        return replace(origin, source=origin.source.down(line - 1)).ref(self.KIND, self.name)
+
     def render(self, values: dict[str, str | None]) -> str:
         """The text with its references resolved; raises `RenderError` with the place of the first fault."""
-        return self.template.render(values, self)
+        return (self._template or self.template).render(values, self)
+
+    def render_again(self, values: dict[str, str | None]) -> str:
+        """As `render`; keeps what came out, for a text that is rendered at every step with much the same values."""
+        given = list(map(values.get, (self._template or self.template).names))
+        last = self._last
+        if last is not None and last[0] == given:
+            return last[1]
+        text = self.render(values)
+        object.__setattr__(self, "_last", (given, text))
+        return text
 
 
 @dataclass(frozen=True, slots=True)

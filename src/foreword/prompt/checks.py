@@ -7,7 +7,7 @@ text or value and its limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from foreword.errors import (
     EmptyNameError,
     EmptyProtectionError,
+    EntryRef,
     InvalidOptionError,
     InvalidToolSchemaError,
     InvalidVariableNameError,
@@ -40,13 +41,12 @@ from foreword.prompt.contributions import (
     Variable,
 )
 from foreword.prompt.last_good import LastGood
+from foreword.prompt.origin import Origin
 from foreword.prompt.template import is_variable_name
 from foreword.prompt.text import described, plain_string, read_text, shortened, spellable, within
 
 if TYPE_CHECKING:
-    from foreword.errors import EntryRef
     from foreword.prompt.config import PromptLimits
-    from foreword.prompt.origin import Origin
 
 __all__ = [
     "check_options",
@@ -186,7 +186,12 @@ def _check_on_error(entry: Entry, *, static: bool) -> None:
 
 
 def with_value(entry: E, value: object, limits: PromptLimits) -> E:
-    """The entry with a text or value, options and limit checked: what a registration and its ``replace`` put in.
+    """Give an entry its text or value, options and limit checked: what a registration and its ``replace`` put in.
+
+    Args:
+        entry: made for this, and nobody else's yet: it is completed in place.
+        value: what the caller gave.
+        limits: what it is held to.
 
     Raises:
         InvalidOptionError: the entry's options do not fit the value.
@@ -208,15 +213,18 @@ def with_value(entry: E, value: object, limits: PromptLimits) -> E:
     else:
         takes = "a string, a Path or a provider function" if noun == "text" else "a string, None or a provider function"
         raise NotAStringError(f"the {noun} of {entry}", described(value), f"give {takes}")
-    check_signature(provider, entry.ref)
-    # another value has no last good answers yet
-    last_good = None if entry.last_good is None else entry.last_good.emptied()
-    made = replace(entry, provider=provider, origin=origin, last_good=last_good)
-    if made.when is not None or made.on_error != "fail" or made.timeout is not None or made.thread:
-        check_options(made)
-    if provider.static is not None:
+    if provider.required > 1:
+        check_signature(provider, entry.ref)
+    put = object.__setattr__  # many times faster than `dataclasses.replace`, and registering happens for each agent
+    put(entry, "provider", provider)
+    put(entry, "origin", origin)
+    if entry.last_good is not None:
+        put(entry, "last_good", entry.last_good.emptied())  # another value has no last good answers yet
+    if entry.when is not None or entry.on_error != "fail" or entry.timeout is not None or entry.thread:
+        check_options(entry)
+    if provider.static is not None and len(provider.static) * 4 > limit:
         within(limit, provider.static, f"the {noun} of {entry}")
-    return made
+    return entry
 
 
 def checked_static(text: object, ref: EntryRef, limits: PromptLimits) -> str:
@@ -259,7 +267,7 @@ def checked_tools(value: object, bare: ToolSource) -> ToolSource:
     else:
         given = value if isinstance(value, ToolProviderResult) else _as_result(value)
         schemas, known = checked_schemas(given, bare, answering=False)
-        result = ToolProviderResult(schemas, None if given.known_names is None else known)
+        result = replace(given, schemas=schemas, known_names=None if given.known_names is None else known)
         made = replace(bare, provider=Provider(result))
         made.memory.schemas, made.memory.known = schemas, known
     check_options(made)
@@ -284,6 +292,7 @@ def checked_schemas(
     who = "it" if answering else str(source)  # a failing answer is told with its provider's name in front
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise InvalidToolSchemaError(None, f"{who} gives {described(given)}, not a list of ToolSchema")
+    _check_origins(result, who)
     schemas: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     last = source.memory.schemas
     if answering and last is not None and len(schemas) == len(last) and all(map(is_, schemas, last)):
@@ -306,6 +315,17 @@ def _check_schema(schema: object, source: ToolSource, who: str, *, answering: bo
         raise InvalidToolSchemaError(name, f"{who} gives {what} as its description; give a string")
     if name == TOOL_ORDER_REST and not answering:
         raise ReservedToolNameError(name, str(source.origin))
+
+
+def _check_origins(result: ToolProviderResult, who: str) -> None:
+    for field, kind in (("origins", Origin), ("hidden_by", EntryRef)):
+        told = cast("object", getattr(result, field))
+        if not isinstance(told, Mapping):
+            raise InvalidToolSchemaError(None, f"{who} gives {described(told)} as {field}; give a dict by tool name")
+        for value in cast("Mapping[object, object]", told).values():
+            if not isinstance(value, kind):
+                why = f"{who} gives {described(value)} among its {field}; make it an {kind.__name__}"
+                raise InvalidToolSchemaError(None, why)
 
 
 def _known(result: ToolProviderResult, schemas: tuple[ToolSchema, ...], source: ToolSource) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword.errors import (
     AssemblyCancelledError,
@@ -22,7 +22,7 @@ from foreword.prompt.contributions import Entry, Placeholder, Section
 from foreword.prompt.draft import Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
 
     from foreword.kernel.scope import ScopeKey
     from foreword.prompt.context import AssembleContext
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from foreword.prompt.running import Running
 
 __all__ = ["Collector", "Question", "stop_if_cancelled"]
+
+E = TypeVar("E", bound=Entry)
 
 
 class Question:
@@ -65,7 +67,7 @@ class Question:
 class Collector:
     """Collects one draft: conditions when made, sync providers in `ask`, async answers in `settle`."""
 
-    __slots__ = ("_failures", "draft")
+    __slots__ = ("_agenda", "_failures", "draft")
 
     def __init__(self, registry: Registry, scope: ScopeKey, plan: Plan, context: AssembleContext) -> None:
         """Take the plan and ask every condition.
@@ -73,16 +75,19 @@ class Collector:
         Raises:
             MultipleCompleteSectionsError: more than one complete section is in force.
         """
-        self.draft = Draft(registry, scope, plan, context)
+        self.draft = draft = Draft(registry, scope, plan, context)
+        self._agenda = plan.agenda_without_contexts if draft.suppressed else plan.agenda
         self._failures: dict[Entry, Exception] = {}
-        self._ask_conditions()
-        complete = [section for section in plan.complete if section not in self.draft.left_out]
-        if len(complete) > 1:
-            raise MultipleCompleteSectionsError([section.ref for section in complete])
+        if self._agenda.conditional:
+            self._ask_conditions()
+        if len(plan.complete) > 1:
+            complete = [section for section in plan.complete if section not in draft.left_out]
+            if len(complete) > 1:
+                raise MultipleCompleteSectionsError([section.ref for section in complete])
 
-    def async_entries(self) -> list[Entry]:
+    def async_entries(self) -> Sequence[Entry]:
         """The async providers that this step will ask."""
-        return [entry for entry in self._to_ask() if entry.is_awaited]
+        return self._remaining(self._agenda.awaited)
 
     def ask(self) -> list[Question]:
         """Ask the sync providers; give back the async ones, to be asked together.
@@ -90,21 +95,30 @@ class Collector:
         Raises:
             AssemblyCancelledError: the context's signal is cancelled.
         """
-        draft, context = self.draft, self.draft.context
-        stop_if_cancelled(context)
-        questions: list[Question] = []
+        draft, agenda = self.draft, self._agenda
+        stop_if_cancelled(draft.context)
+        awaited = self.async_entries()
         start = perf_counter()
-        for entry in self._to_ask():
-            provider = entry.provider
-            if entry.is_awaited:
-                questions.append(Question(entry, context, draft.registry.running))
+        self._ask_each(agenda.variables, draft.accept_value, awaited)
+        self._ask_each(agenda.tools, draft.accept_tools, awaited)
+        self._ask_each(agenda.texts, draft.accept_text, awaited)
+        draft.seconds["sync providers"] = perf_counter() - start
+        return [Question(entry, draft.context, draft.registry.running) for entry in awaited]
+
+    def _ask_each(self, entries: tuple[E, ...], accept: Callable[[E, object], None], awaited: Sequence[Entry]) -> None:
+        context = self.draft.context
+        for entry in self._remaining(entries):
+            if awaited and entry in awaited:
                 continue
+            provider = entry.provider
+            call = provider.call
             try:
-                draft.accept(entry, provider.static if provider.call is None else provider.ask(context))
+                if call is None:
+                    accept(entry, provider.static)
+                else:
+                    accept(entry, call(context) if provider.takes_context else call())
             except Exception as error:  # a provider is somebody else's code; its failure is told with all others
                 self._failures[entry] = error
-        draft.seconds["sync providers"] = perf_counter() - start
-        return questions
 
     def settle(self, questions: list[Question]) -> Draft:
         """Take the async answers in, then deal with every failure.
@@ -121,14 +135,15 @@ class Collector:
                 self.draft.accept(question.entry, question.answer)
             except Exception as error:  # looking at an answer may run somebody else's code, too
                 self._failures[question.entry] = error
-        self._keep_last_good()
+        if self._agenda.kept:
+            self._keep_last_good()
         if self._failures:
             self._deal_with_failures()
         return self.draft
 
     def _keep_last_good(self) -> None:
         draft = self.draft
-        for entry in self._to_ask():
+        for entry in self._remaining(self._agenda.kept):
             if entry.last_good is not None:
                 try:
                     entry.last_good.keep(draft.scope, draft.context, draft.answer_of(entry))
@@ -136,7 +151,7 @@ class Collector:
                     self._failures[entry] = error
 
     def _ask_conditions(self) -> None:
-        for entry in self.draft.plan.conditional(contexts=not self.draft.suppressed):
+        for entry in self._agenda.conditional:
             try:
                 wanted = entry.when is None or entry.when(self.draft.context)
             except Exception as error:  # a condition is somebody else's code, too
@@ -145,22 +160,15 @@ class Collector:
                 if not wanted:
                     self.draft.leave_out(entry, "when")
 
-    def _in_fixed_order(self) -> Iterator[Entry]:
-        plan = self.draft.plan
-        yield from plan.variables.asked
-        yield from plan.tools
-        yield from (seat.entry for seat in plan.sections.unsettled)
-        if not self.draft.suppressed:
-            yield from (seat.entry for seat in plan.contexts.unsettled)
-
-    def _to_ask(self) -> Iterator[Entry]:
+    def _remaining(self, entries: tuple[E, ...]) -> Sequence[E]:
+        """Those that are neither left out nor known to fail."""
         left_out, failures = self.draft.left_out, self._failures
-        for entry in self._in_fixed_order():
-            if entry not in left_out and entry not in failures:
-                yield entry
+        if not (left_out or failures):
+            return entries
+        return [entry for entry in entries if entry not in left_out and entry not in failures]
 
     def _deal_with_failures(self) -> None:
-        failed = [(entry, self._failures[entry]) for entry in self._in_fixed_order() if entry in self._failures]
+        failed = [(entry, self._failures[entry]) for entry in self._agenda.entries if entry in self._failures]
         fatal = [(entry, error) for entry, error in failed if not self._excuse(entry, error)]
         if not fatal:
             return

@@ -14,7 +14,7 @@ from foreword.errors import MissingContextValueError, with_article
 from foreword.kernel.scope import ScopeKey, as_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from foreword.kernel.scope import HasKey
 
@@ -64,12 +64,14 @@ class ModelRef:
 
 
 class CancelToken:
-    """Says that an assembly is no longer wanted. Any thread may cancel; an assembly looks before each of its phases."""
+    """Says that something is no longer wanted. Any thread may cancel; an assembly looks before each of its phases."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("_calls", "reason")
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        # Without a lock, so that a signal handler may cancel: popitem hands each call to exactly one thread.
+        self._calls: dict[object, Callable[[], object]] = {}
 
     @property
     def cancelled(self) -> bool:
@@ -80,6 +82,35 @@ class CancelToken:
         """Cancel, for a reason that errors show. The first reason stands."""
         if self.reason is None:
             self.reason = reason
+        self._run_calls()
+
+    def on_cancel(self, call: Callable[[], object]) -> Callable[[], None]:
+        """Call a function once when the token is cancelled; at once if it is already.
+
+        Args:
+            call: must be quick and must not raise; it runs in the thread that cancels, which can be any, and even in a
+                signal handler. To get back into an event loop, use its own way to be called from outside.
+
+        Returns:
+            The undo: after it the function is not called any more, unless that has begun.
+        """
+        key = object()
+        self._calls[key] = call
+        if self.reason is not None:
+            self._run_calls()
+
+        def undo() -> None:
+            self._calls.pop(key, None)
+
+        return undo
+
+    def _run_calls(self) -> None:
+        while self._calls:
+            try:
+                _, call = self._calls.popitem()
+            except KeyError:  # another thread took the last one
+                return
+            call()
 
 
 class AssembleContext:
@@ -154,6 +185,13 @@ class AssembleContext:
     def get(self, key: ContextKey[T], default: D | None = None) -> T | D | None:
         """The value of a key, or the default."""
         return cast("T | D | None", self._values.get(key, default))
+
+    def at(self, scope: ScopeKey) -> AssembleContext:
+        """The same context for another scope."""
+        made = AssembleContext.__new__(AssembleContext)
+        for name in AssembleContext.__slots__:
+            object.__setattr__(made, name, scope if name == "scope" else getattr(self, name))
+        return made
 
     def __copy__(self) -> AssembleContext:
         return self

@@ -94,10 +94,14 @@ class ToolProviderResult:
         schemas: the tools that are visible in the context's scope.
         known_names: the names it would show if nothing were hidden, which ``tool_order`` is checked against. None
             means the names of ``schemas``; an empty collection means that it knows none.
+        origins: who brought the tools of these names, hidden ones too; whoever is not listed is the provider's own.
+        hidden_by: what hides known names, for traces.
     """
 
     schemas: Iterable[ToolSchema]
     known_names: Iterable[str] | None = None
+    origins: Mapping[str, Origin] = field(default_factory=dict[str, "Origin"])
+    hidden_by: Mapping[str, EntryRef] = field(default_factory=dict[str, EntryRef])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +183,10 @@ class OrderedText(Entry):
 
     def assembled(self, text: str, *, verbatim: bool | None = None) -> Any:
         """The assembled entry of a text; the last one again if the text is the same, so its template is parsed once."""
-        verbatim = self.verbatim if verbatim is None else verbatim
+        if verbatim is None:
+            verbatim = self.verbatim
         for last in self.memo:
-            if last.text == text and last.verbatim == verbatim:
+            if last.text == text and last.verbatim is verbatim:
                 return last
         made = self.ASSEMBLED(self.name, text, self.origin, verbatim)
         self.memo[:] = [made]
@@ -230,6 +235,8 @@ class ToolMemory:
 
     schemas: tuple[ToolSchema, ...] | None = None
     known: frozenset[str] | None = None
+    # the last answer as it was given, if nobody can change it (a tuple of schemas), and what it came to
+    frozen: tuple[object, tuple[ToolSchema, ...], frozenset[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

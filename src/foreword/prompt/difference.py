@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-from operator import is_
+from itertools import compress, count
+from operator import is_not
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ __all__ = ["changed_stretch"]
 def changed_stretch(before: Sequence[object], after: Sequence[object]) -> tuple[int, int]:
     """Start and stop of what lies in `after` between the longest common head and the longest common tail.
 
-    Equal lists give an empty stretch. Runs at the speed of C: the lists are walked by `map` and `takewhile`.
+    Equal lists give an empty stretch. Runs at the speed of C: the lists are walked by `map` and `compress`.
     """
     shorter = min(len(before), len(after))
-    head = sum(1 for _ in takewhile(bool, map(is_, before, after)))
+    head = next(compress(count(), map(is_not, before, after)), shorter)
     if head == shorter == max(len(before), len(after)):
         return head, head
-    tail = sum(1 for _ in takewhile(bool, map(is_, reversed(before), reversed(after))))
+    tail = next(compress(count(), map(is_not, reversed(before), reversed(after))), shorter)
     return head, len(after) - min(tail, shorter - head)

@@ -38,7 +38,7 @@ def enforce(draft: Draft, assembly: PromptAssembly) -> None:
         assembly.sections = restore(draft.canonical_sections(), sections, plan.protected_sections)
     if tools is not None and plan.protected_tools:
         assembly.tools = restore(draft.tools(), tools, plan.protected_tools)
-    complete = draft.complete()
+    complete = draft.complete() if plan.complete else None
     if complete is not None:
         assembly.sections = [draft.assembled(complete)]
     if contexts is not None and draft.suppressed:
@@ -76,12 +76,7 @@ def restore(canonical: Sequence[N], result: Sequence[N], protected: Set[str]) ->
 def _drop_unsupported(draft: Draft, assembly: PromptAssembly) -> None:
     """Take out entries whose required tool is not there. What a listener put under such a name goes, too."""
     plan = draft.plan
-    demanding = [
-        seat.entry
-        for lineup in (plan.sections, plan.contexts)
-        for seat in lineup.unsettled
-        if seat.entry.requires_tools
-    ]
+    demanding = plan.agenda.demanding
     if not demanding:
         return
     listed = assembly.listed()[2]

@@ -20,8 +20,8 @@ async def _assemble(
 ) -> PromptAssembly:
     """An assembly is made.
 
-    A listener may change it before or after ``await call_next()``, give back another one, or not call on. It hears the
-    assemblies of its scope and the scopes below it.
+    A listener may change it before or after ``await call_next()``, give back another one, or not call on. One that
+    raises fails the assembly, with a `ListenerError` that names it.
     """
     raise NotImplementedError
 
@@ -35,6 +35,7 @@ def _change() -> None:
 
 
 def _scope_of(assembly: PromptAssembly, context: AssembleContext) -> ScopeKey | None:
+    """The scope that the assembly is for."""
     return context.scope
 
 

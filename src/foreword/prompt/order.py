@@ -30,10 +30,11 @@ def order_tools(draft: Draft) -> None:
         ReservedToolNameError: a tool bears the name that marks the unlisted ones.
         UnknownToolOrderError: ``tool_order`` names tools that no provider knows; all of them at once.
     """
-    answers = tuple(draft.tool_answers.get(source, ()) for source in draft.plan.tools)
+    # tuples made of lists, not of generators: those come from memory that makes the garbage collector count
+    answers = tuple([draft.tool_answers.get(source, ()) for source in draft.plan.tools])
     tool_order = draft.registry.config.tool_order
     memo = draft.plan.memo.tools
-    key = tuple(map(id, answers))  # the memo keeps the answers, so no id is used twice while it is in there
+    key = tuple([id(answer) for answer in answers])  # the memo keeps the answers, so these ids stay theirs
     known = memo.get(key)
     if known is None:
         _refuse_reserved(draft)
@@ -66,15 +67,14 @@ def _in_order(tools: Iterable[ToolSchema], tool_order: tuple[str, ...] | None) -
 
 def _check_known(draft: Draft, tool_order: tuple[str, ...]) -> None:
     """Tell a typo from a tool that is hidden or, for the moment, not to be had."""
-    known = draft.known_tools
-    can_tell = True
-    for source in draft.plan.tools:
-        if source in draft.left_out:
-            if source.memory.known is None:  # never answered, so any name could be one of its
-                can_tell = False
-            else:
-                known |= source.memory.known
-    unknown = [name for name in tool_order if name != TOOL_ORDER_REST and name not in known]
-    if unknown and can_tell:
+    vouched = draft.known_tools()
+    doubtful = tuple(name for name in tool_order if name != TOOL_ORDER_REST and name not in vouched)
+    if not doubtful:
+        return
+    left_out = [source for source in draft.plan.tools if source in draft.left_out]
+    known = vouched.union(*(source.memory.known or () for source in left_out))
+    unknown = [name for name in doubtful if name not in known]
+    # one that never answered could have a tool of any name
+    if unknown and all(source.memory.known is not None for source in left_out):
         raise UnknownToolOrderError(unknown, sorted(known))
-    draft.unchecked_tools = tuple(unknown)
+    draft.unchecked_tools = doubtful

@@ -54,9 +54,9 @@ class Run:
 
     def needs_loop(self) -> EntryRef | None:
         """The first thing in force that needs an event loop; None if nothing does."""
-        refs = [entry.ref for entry in self._collector.async_entries()]
-        refs += [listener.ref for listener in self._listeners]
-        return refs[0] if refs else None
+        if awaited := self._collector.async_entries():
+            return awaited[0].ref
+        return self._listeners[0].ref if self._listeners else None
 
     def may_hang(self) -> bool:
         """Whether a provider with a timeout is in force, which may be left running."""

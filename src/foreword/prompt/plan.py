@@ -14,15 +14,18 @@ A plan notes the numbers of the layers it was made from and holds while they are
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import is_
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from foreword.prompt.contributions import Entry, OrderedText, RuntimeContext, Section, ToolSource, Variable
+from foreword.prompt.digest import Digests
 
 if TYPE_CHECKING:
+    from weakref import ref
+
     from foreword.prompt.config import SystemPromptConfig
     from foreword.prompt.contributions import Override, Suppressor, ToolSchema
     from foreword.prompt.registry import PromptLayer
@@ -32,6 +35,8 @@ __all__ = ["Lineup", "Memo", "Plan", "Variables", "compile_plan"]
 
 O = TypeVar("O", bound=OrderedText)  # noqa: E741
 T = TypeVar("T")
+
+_NOBODY: Final = frozenset[str]()  # one for all plans: an empty set weighs as much as a full one
 
 SortKey: TypeAlias = "tuple[float, tuple[int, int] | str]"
 """Order, then what decides between equals: depth of the layer and place in it, or the name."""
@@ -58,7 +63,7 @@ class Splice(Generic[O]):
 class Lineup(Generic[O]):
     """Sections or contexts in canonical order: the global ones, and the splices that a chain makes in them."""
 
-    __slots__ = ("base", "hidden", "index", "keys", "ready", "shadows", "splices", "unsettled")
+    __slots__ = ("asked", "base", "index", "keys", "placed", "ready", "shadows", "splices", "unsettled")
 
     def __init__(
         self,
@@ -75,10 +80,15 @@ class Lineup(Generic[O]):
         self.keys = keys  # their sort keys
         self.index = index  # their positions by name
         self.splices = splices
-        # the global positions that the chain hides
-        self.hidden = frozenset(at for splice in splices for at in range(splice.start, splice.stop))
         self.unsettled = unsettled  # the entries in force that depend on the step, in canonical order
+        self.placed = _placed(unsettled)  # those of the global layer, with their positions
+        self.asked: tuple[O, ...] = tuple([seat.entry for seat in unsettled])
         self.shadows = shadows  # (hidden entry, the one that hides it)
+
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The global positions that the chain hides."""
+        return frozenset([at for splice in self.splices for at in range(splice.start, splice.stop)])
 
     @classmethod
     def of_global(cls, entries: Iterable[O], *, by_name: bool) -> Lineup[O]:
@@ -97,9 +107,14 @@ class Lineup(Generic[O]):
         seats = [Seat(_key(entry, rank, by_name), entry, None) for rank, entry in own.values()]
         splices = tuple(_join(self._edits(seats)))
         lineup = Lineup(self.base, self.ready, self.keys, self.index, splices, (), tuple(shadows))
-        unsettled = [seat for seat in self.unsettled if seat.position not in lineup.hidden]
-        unsettled += [seat for seat in seats if not seat.entry.is_settled()]
+        unsettled = [seat for seat in seats if not seat.entry.is_settled()]
+        hidden = lineup.hidden
+        if not unsettled and hidden.isdisjoint([at for at, _ in self.placed]):
+            lineup.unsettled, lineup.placed, lineup.asked = self.unsettled, self.placed, self.asked  # as most scopes do
+            return lineup
+        unsettled += [seat for seat in self.unsettled if seat.position not in hidden]
         lineup.unsettled = tuple(sorted(unsettled, key=lambda seat: seat.key))
+        lineup.placed, lineup.asked = _placed(lineup.unsettled), tuple([seat.entry for seat in lineup.unsettled])
         return lineup
 
     def _merge(self, layers: Iterable[Iterable[O]]) -> tuple[dict[str, tuple[tuple[int, int], O]], list[tuple[O, O]]]:
@@ -158,7 +173,6 @@ class Variables:
     base: dict[str, str | None]  # static values of the global layer; shared, never changed
     own: dict[str, str | None]  # static values of the chain; together with the asked ones they hide global ones
     asked: tuple[Variable, ...]  # in order of registration, a shadow in the place of what it shadows
-    own_names: frozenset[str]  # every name that the chain contributes
     shadows: tuple[tuple[Variable, Variable], ...]
     entries: dict[str, Variable]  # the global ones (of the base plan), by name
     own_entries: dict[str, Variable]
@@ -166,6 +180,11 @@ class Variables:
     def static_values(self) -> dict[str, str | None]:
         """A new dict of every static value in force."""
         return {**self.base, **self.own} if self.own else self.base.copy()
+
+    @property
+    def own_names(self) -> KeysView[str]:
+        """Every name that the chain contributes."""
+        return self.own_entries.keys()
 
     def names(self) -> set[str]:
         """Every known name, with a value or without."""
@@ -176,11 +195,51 @@ class Variables:
         return self.own_entries.get(name) or self.entries.get(name)
 
 
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """Who is to be asked in a step, in the fixed order: variables, tools, sections, contexts."""
+
+    variables: tuple[Variable, ...]
+    tools: tuple[ToolSource, ...]
+    texts: tuple[OrderedText, ...]
+    conditional: tuple[Entry, ...]  # those that have a condition
+    awaited: tuple[Entry, ...]  # those whose answers have to be waited for
+    kept: tuple[Entry, ...]  # those whose good answers are kept
+    demanding: tuple[OrderedText, ...]  # those that need a tool, also where they need not be asked
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All of them."""
+        return (*self.variables, *self.tools, *self.texts)
+
+    @classmethod
+    def of(
+        cls,
+        variables: tuple[Variable, ...],
+        tools: tuple[ToolSource, ...],
+        texts: tuple[OrderedText, ...],
+        demanding: Iterable[OrderedText],
+    ) -> Agenda:
+        """The agenda of what a plan asks."""
+        entries = (*variables, *tools, *texts)
+        return cls(
+            variables,
+            tools,
+            texts,
+            tuple(entry for entry in entries if entry.when is not None),
+            tuple(entry for entry in entries if entry.is_awaited),
+            tuple(entry for entry in entries if entry.last_good is not None),
+            tuple(entry for entry in demanding if entry.requires_tools),
+        )
+
+
 @dataclass(slots=True)
 class Memo:
-    """What the plans of one registry share: the global layer's rendered parts, and the order of the tools seen."""
+    """What the plans of one registry share: rendered parts of the global layer, digests, the order of tools seen."""
 
     baseline: Baseline | None = None
+    digests: Digests = field(default_factory=Digests)
+    traced: deque[ref[Plan]] = field(default_factory=deque["ref[Plan]"])  # the plans that keep a trace, oldest first
     # by the ids of the providers' answers: the answers (kept, so that the ids stay theirs) and all tools in order
     tools: dict[tuple[int, ...], tuple[tuple[tuple[ToolSchema, ...], ...], tuple[ToolSchema, ...]]] = field(
         default_factory=dict[Any, Any]
@@ -191,6 +250,9 @@ class Plan:
     """All of a scope's prompt that does not depend on the step. Never changed, its memos aside."""
 
     __slots__ = (
+        "__weakref__",
+        "agenda",
+        "agenda_without_contexts",
         "complete",
         "contexts",
         "layers",
@@ -201,8 +263,11 @@ class Plan:
         "protected_tools",
         "protections",
         "sections",
+        "stable_head",
+        "stale",
         "suppressors",
         "tools",
+        "trace",
         "variables",
         "weak_body",
     )
@@ -226,30 +291,33 @@ class Plan:
             self.variables = _scoped_variables(base.variables, [layer.variables for layer in scoped])
         self.tools: tuple[ToolSource, ...] = tuple(source for layer in layers for source in layer.tools)
         self.protections = tuple(each for layer in layers for each in layer.protections)
-        self.protected_sections = frozenset(name for each in self.protections for name in each.sections)
-        self.protected_tools = frozenset(name for each in self.protections for name in each.tools)
+        self.protected_sections = frozenset([name for each in self.protections for name in each.sections]) or _NOBODY
+        self.protected_tools = frozenset([name for each in self.protections for name in each.tools]) or _NOBODY
         self.suppressors: tuple[Suppressor, ...] = tuple(each for layer in layers for each in layer.suppressors)
         candidates = self.sections.base if base is None else base.complete
         hidden, index = self.sections.hidden, self.sections.index
         complete = [each for each in candidates if each.complete and index[each.name] not in hidden]
         self.complete: tuple[Section, ...] = (*complete, *(each for each in self.sections.own() if each.complete))
+        texts: tuple[OrderedText, ...] = self.sections.asked
+        every = (*texts, *self.contexts.asked) if self.contexts.asked else texts
+        asked = self.variables.asked
+        self.agenda = Agenda.of(asked, self.tools, every, every)
+        self.agenda_without_contexts = (
+            self.agenda if len(every) == len(texts) else Agenda.of(asked, self.tools, texts, every)
+        )
+        self.stale: tuple[object, object, list[str], tuple[int, ...]] | None = None  # see `render._stale_positions`
+        self.stable_head: int | None = None  # in characters; see `stable`
+        self.trace: tuple[object, object] | None = None  # the last one read, and what it was read from
         self.weak_body: Callable[[], Body | None] = _nothing  # the last rendering's body, while somebody keeps it
 
     def holds(self, layers: tuple[PromptLayer, ...]) -> bool:
         """Whether this plan still tells what these layers hold."""
-        return (
-            len(layers) == len(self.layers)
-            and all(map(is_, layers, self.layers))
-            and self.numbers == tuple(layer.number for layer in layers)
-        )
-
-    def conditional(self, *, contexts: bool) -> Iterator[Entry]:
-        """The entries in force that have a condition, in the fixed order of kinds."""
-        yield from (entry for entry in self.variables.asked if entry.when is not None)
-        yield from (source for source in self.tools if source.when is not None)
-        yield from (seat.entry for seat in self.sections.unsettled if seat.entry.when is not None)
-        if contexts:
-            yield from (seat.entry for seat in self.contexts.unsettled if seat.entry.when is not None)
+        if len(layers) != len(self.layers):
+            return False
+        for layer, noted, number in zip(layers, self.layers, self.numbers, strict=True):
+            if layer is not noted or layer.number != number:
+                return False
+        return True
 
 
 def compile_plan(layers: tuple[PromptLayer, ...], base: Plan | None, memo: Memo, config: SystemPromptConfig) -> Plan:
@@ -284,7 +352,7 @@ def _global_variables(entries: Iterable[Variable]) -> Variables:
     static: dict[str, str | None] = {
         entry.name: entry.provider.static for entry in by_name.values() if _is_static(entry)
     }
-    return Variables(static, {}, asked, frozenset(), (), by_name, {})
+    return Variables(static, {}, asked, (), by_name, {})
 
 
 def _scoped_variables(base: Variables, layers: Sequence[Iterable[Variable]]) -> Variables:
@@ -302,8 +370,7 @@ def _scoped_variables(base: Variables, layers: Sequence[Iterable[Variable]]) -> 
     return Variables(
         base.base,
         {entry.name: entry.provider.static for entry in own.values() if _is_static(entry)},
-        tuple(entry for entry in asked if not _is_static(entry)),
-        frozenset(own),
+        tuple([entry for entry in asked if not _is_static(entry)]),
         tuple(shadows),
         base.entries,
         own,
@@ -312,6 +379,10 @@ def _scoped_variables(base: Variables, layers: Sequence[Iterable[Variable]]) -> 
 
 def _is_static(entry: Variable) -> bool:
     return entry.provider.call is None and entry.when is None
+
+
+def _placed(unsettled: Iterable[Seat[O]]) -> tuple[tuple[int, O], ...]:
+    return tuple((seat.position, seat.entry) for seat in unsettled if seat.position is not None)
 
 
 def _join(edits: Iterable[tuple[int, int, Any, O | None]]) -> Iterator[Splice[O]]:

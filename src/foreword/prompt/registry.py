@@ -7,7 +7,7 @@ Nothing here is cached but the plans, which hang on the layers whose numbers say
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -39,12 +39,13 @@ from foreword.prompt.plan import Memo, Plan, compile_plan
 from foreword.prompt.running import Running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from foreword.kernel.context import Context
     from foreword.prompt.config import SystemPromptConfig
     from foreword.prompt.origin import Origin
 
-__all__ = ["EntryRegistration", "PromptLayer", "Registry"]
+__all__ = ["EntryRegistration", "PromptLayer", "Registrar", "Registry"]
 
 E = TypeVar("E", bound=Section | RuntimeContext | Variable)
 T = TypeVar("T")
@@ -85,12 +86,9 @@ class PromptLayer:
 
     def table(self, kind: str) -> NamedTable[Any]:
         """The table of a kind of named entries."""
-        tables: dict[str, NamedTable[Any]] = {
-            "section": self.sections,
-            "context": self.contexts,
-            "variable": self.variables,
-        }
-        return tables[kind]
+        if kind == Section.KIND:
+            return self.sections
+        return self.contexts if kind == RuntimeContext.KIND else self.variables
 
 
 class Registry:
@@ -168,9 +166,7 @@ class Registry:
 
         def insert() -> None:
             self.check_free(scope, entry.KIND, entry.name, entry.origin)
-            self.layers.of(scope).table(entry.KIND).insert(entry)
-            if entry.KIND == Section.KIND and scope is not GLOBAL:
-                self._in_scopes[entry.name] += 1
+            self._put(scope, entry)
 
         registration = EntryRegistration(self, owner, scope, entry)
         self._register(owner, scope, registration, insert)
@@ -178,14 +174,34 @@ class Registry:
 
     def remove_named(self, scope: ScopeKey, registration: EntryRegistration[Any]) -> None:
         """Undo `add_named`."""
+        self._change(scope, lambda: self._take_out(scope, registration.take()))
+
+    def add_sections(self, owner: Owner, scope: ScopeKey, sections: Sequence[Section], what: object) -> Registration:
+        """Register sections of different names in one change, all or none; raises as `check_free`, for the first."""
+
+        def insert() -> None:
+            for section in sections:
+                self.check_free(scope, section.KIND, section.name, section.origin)
+            for section in sections:
+                self._put(scope, section)
 
         def remove() -> None:
-            entry = registration.take()
-            self.layers.of(scope).table(entry.KIND).remove(entry)
-            if entry.KIND == Section.KIND and scope is not GLOBAL:
-                _count_down(self._in_scopes, entry.name)
+            for section in reversed(sections):
+                self._take_out(scope, section)
 
-        self._change(scope, remove)
+        registration = Registration(what, owner, lambda: self._change(scope, remove))
+        self._register(owner, scope, registration, insert)
+        return registration
+
+    def _put(self, scope: ScopeKey, entry: Section | RuntimeContext | Variable) -> None:
+        self.layers.of(scope).table(entry.KIND).insert(entry)
+        if entry.KIND == Section.KIND and scope is not GLOBAL:
+            self._in_scopes[entry.name] += 1
+
+    def _take_out(self, scope: ScopeKey, entry: Section | RuntimeContext | Variable) -> None:
+        self.layers.of(scope).table(entry.KIND).remove(entry)
+        if entry.KIND == Section.KIND and scope is not GLOBAL:
+            _count_down(self._in_scopes, entry.name)
 
     def exchange(self, scope: ScopeKey, registration: EntryRegistration[E], new: E) -> None:
         """Put a new entry in the place of a registration's; a raising change listener brings the old one back."""
@@ -200,7 +216,7 @@ class Registry:
 
         self._mutate(scope, lambda: put(new))
         try:
-            self._announce()
+            self.announce()
         except BaseException as error:
             if registration.held() is new:
                 self._take_back(error, lambda: self._change(scope, lambda: put(old[0])))
@@ -297,16 +313,23 @@ class Registry:
     ) -> None:
         """Insert, note the undo with the owner, tell the change listeners; roll back if one raises."""
         self._mutate(scope, insert)
+        self.keep(owner, registration)
+
+    def keep(self, owner: Owner, registration: Registration) -> None:
+        """Note the undo of what was inserted with its owner, and tell the change listeners; undo it if one raises.
+
+        For what stands in tables beside these, too, which a provider answers from.
+        """
         try:
-            owner.add(registration.close)
-            self._announce()
+            owner.add(registration.in_turn)
+            self.announce()
         except BaseException as error:
             self._take_back(error, registration.close)
             raise
 
     def _change(self, scope: ScopeKey, change: Callable[[], None]) -> None:
         self._mutate(scope, change)
-        self._announce()
+        self.announce()
 
     def _mutate(self, scope: ScopeKey, change: Callable[[], None]) -> None:
         """Make one change under the lock; a refused one leaves the layer's number, and so all plans, as they were."""
@@ -318,7 +341,7 @@ class Registry:
                 raise
             self.layers.touch(scope)
 
-    def _announce(self) -> None:
+    def announce(self) -> None:
         """Tell every change listener; the first error is raised when all were told, later ones are noted on it."""
         first: Exception | None = None
         for listener in self.change_listeners.all():
@@ -335,6 +358,17 @@ class Registry:
             undo()
         except Exception as later:
             error.add_note(f"while this was taken back also: {type(later).__name__}: {later}")
+
+
+@dataclass(frozen=True, slots=True)
+class Registrar:
+    """In whose name something is registered, for registries that stand on a prompt, as that of tools does."""
+
+    owner: Owner
+    scope: ScopeKey
+    origin: Origin
+    registry: Registry
+    ctx: Context | None  # under a kernel
 
 
 class EntryRegistration(Registration, Generic[E]):

@@ -9,10 +9,12 @@ comes back. Whatever is kept is keyed by everything it depends on; a property te
 from __future__ import annotations
 
 import weakref
+from itertools import compress
+from operator import is_not
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import PromptTooLargeError, RenderError
-from foreword.prompt.digest import digest_of_texts
+from foreword.prompt.difference import changed_stretch
 from foreword.prompt.spans import SEPARATOR, Spans, spans_of
 from foreword.prompt.text import within
 
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
+    from foreword.prompt.digest import Digests
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
-    from foreword.prompt.plan import Lineup
+    from foreword.prompt.plan import Lineup, Plan
 
 __all__ = [
     "SNAPSHOT_OPENER",
@@ -92,7 +95,9 @@ class Body:
         "_digest",
         "_sections",
         "_spans",
+        "_speaks",
         "made_from",
+        "parts",
         "setters",
         "snapshot",
         "text",
@@ -100,14 +105,18 @@ class Body:
 
     def __init__(
         self,
-        text: str,
-        snapshot: str,
+        parts: Sequence[str],
+        snapshot_parts: Sequence[str],
         made_from: tuple[object, ...],
         setters: dict[str, Origin],
         sections: Callable[[], Sequence[AssembledSection]],
         contexts: Callable[[], Sequence[AssembledContext]],
     ) -> None:
-        self.text, self.snapshot = text, snapshot
+        self._speaks = all(parts) and all(snapshot_parts)  # whether every section and context has something to say
+        self.parts = tuple(parts if self._speaks else [part for part in parts if part])  # the sections' texts
+        self.text = SEPARATOR.join(self.parts)
+        told = [part for part in snapshot_parts if part]
+        self.snapshot = SEPARATOR.join([SNAPSHOT_OPENER, *told]) if told else ""
         self.made_from = made_from  # the values, and all else that the text depends on
         self.setters = setters  # whose values those are that listeners set
         self._sections, self._contexts = sections, contexts
@@ -115,14 +124,28 @@ class Body:
         self._spans: Spans | None = None
 
     @property
+    def is_as_drafted(self) -> bool:
+        """Whether the lists are those of the draft: no listener, and nobody by hand, has asked for them."""
+        return self.made_from[-2:] == (None, None)
+
+    @property
     def values(self) -> dict[str, str | None]:
         """What was spliced in."""
         return cast("dict[str, str | None]", self.made_from[0])
 
-    def digest(self) -> str:
+    @property
+    def has_own_sections(self) -> bool:
+        """Whether the list of sections is not the draft's: a listener, or somebody by hand, has asked for it."""
+        return self.made_from[-2] is not None
+
+    def sections(self) -> Sequence[AssembledSection]:
+        """The sections in order, empty ones too."""
+        return self._sections()
+
+    def digest(self, digests: Digests) -> str:
         """The digest of the system text, over those of its sections; equal texts of equal sections have equal ones."""
         if self._digest is None:
-            self._digest = digest_of_texts(filter(None, (each.render(self.values) for each in self._sections())))
+            self._digest = digests.of_list(self.parts)
         return self._digest
 
     def spans(self, variable_origin: Callable[[str], Origin]) -> Spans:
@@ -140,10 +163,12 @@ class Body:
 
     def entries(self) -> list[AssembledText]:
         """The sections, then the contexts, empty ones too."""
-        return [*self._sections(), *self._contexts()]
+        return [*self.sections(), *self._contexts()]
 
     def empty(self) -> list[AssembledText]:
         """The sections and contexts that rendered to nothing."""
+        if self._speaks:
+            return []
         return [each for each in self.entries() if not each.render(self.values)]
 
 
@@ -170,14 +195,21 @@ class Baseline:
         self._by_entry: dict[int, str] | None = None
 
     @classmethod
-    def of(cls, lineup: Lineup[Any]) -> Baseline:
-        """The baseline of a global lineup before any value is known."""
+    def of(cls, lineup: Lineup[Any], last: Baseline | None) -> Baseline:
+        """The baseline of a global lineup, for the values of the last one, whose parts it takes over."""
         users: dict[str, list[int]] = {}
         for at, section in enumerate(lineup.ready):
             for name in () if section is None else dict.fromkeys(section.template.names):
                 users.setdefault(name, []).append(at)
-        bare = cls(lineup.base, lineup.ready, users, {}, [""] * len(lineup.ready), frozenset())
-        return bare._rendered(range(len(lineup.ready)), {})
+        values: dict[str, str | None] = {}
+        known: dict[int, str] = {}
+        if last is not None:
+            values = {name: value for name, value in last.values.items() if name in users}
+            known = last.part_of()
+        parts = [known.get(id(section)) for section in lineup.ready]  # the last one keeps its sections: ids are unique
+        new = [at for at, part in enumerate(parts) if part is None]
+        bare = cls(lineup.base, lineup.ready, users, values, [part or "" for part in parts], frozenset())
+        return bare._rendered(new, values)
 
     def adopting(self, values: dict[str, str | None]) -> Baseline:
         """This baseline with these values taken in: what refers to them is rendered again."""
@@ -189,6 +221,9 @@ class Baseline:
         for at in positions:
             section = self.ready[at]
             if section is None:
+                continue
+            if section.template.lacks(values):  # mostly so before any value is known: no reason to word an error
+                loose.add(at)
                 continue
             try:
                 parts[at] = section.render(values)
@@ -228,24 +263,24 @@ def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
     last = draft.plan.weak_body()
     if last is not None and last.made_from == (values, *depends_on):
         return last
-    text = SEPARATOR.join(filter(None, _section_parts(draft, values, own_sections)))
     told = draft.contexts() if own_contexts is None else own_contexts
-    snapshot = join_context_sections([(each.name, each.render(values)) for each in told])
     body = Body(
-        text,
-        snapshot,
+        _section_parts(draft, values, own_sections),
+        [each.render_again(values) for each in told],
         (dict(values), *depends_on),  # a copy: whoever has the assembly may still change it
         setters,
         draft.sections if own_sections is None else lambda: own_sections,
         draft.contexts if own_contexts is None else lambda: own_contexts,
     )
-    _hold_to_limit(draft, text, "the rendered prompt", body)
-    _hold_to_limit(draft, snapshot, "the rendered runtime-context snapshot", body)
+    _hold_to_limit(draft, body.text, "the rendered prompt", body)
+    _hold_to_limit(draft, body.snapshot, "the rendered runtime-context snapshot", body)
     draft.plan.weak_body = weakref.ref(body)
     return body
 
 
 def _hold_to_limit(draft: Draft, text: str, what: str, body: Body) -> None:
+    if len(text) * 4 <= draft.limits.rendered:
+        return
     try:
         within(draft.limits.rendered, text, what)
     except PromptTooLargeError as error:
@@ -269,26 +304,48 @@ def _section_parts(draft: Draft, values: dict[str, str | None], listed: Sequence
 
 def _canonical_parts(draft: Draft, values: dict[str, str | None]) -> list[str]:
     """The rendered sections of a draft whose list nobody touched: the baseline's, but for what the step changes."""
-    lineup = draft.plan.sections
+    plan = draft.plan
+    lineup, texts, unsupported = plan.sections, draft.texts, draft.unsupported
 
     def rendered(entry: Any) -> str:
-        section = None if entry in draft.unsupported else draft.assembled(entry)
+        made = texts.get(entry)
+        if made is not None and entry not in unsupported:
+            return made.render_again(values)
+        section = None if entry in unsupported else draft.assembled(entry)
         return "" if section is None else section.render(values)
 
     baseline, differing = _baseline(draft, values)
     parts = baseline.parts.copy()
-    at_hand = baseline.positions_to_render(differing) - lineup.hidden
-    again = [(at, lineup.base[at]) for at in at_hand]
-    again += [(seat.position, seat.entry) for seat in lineup.unsettled if seat.position is not None]
-    for at, entry in sorted(again, key=lambda each: each[0]):
+    for at in _stale_positions(plan, baseline, differing):
+        parts[at] = lineup.ready[at].render(values)
+    for at, entry in lineup.placed:
         parts[at] = rendered(entry)
     return lineup.weave(parts, rendered)
+
+
+def _stale_positions(plan: Plan, baseline: Baseline, differing: list[str]) -> tuple[int, ...]:
+    """The global positions that the plan shows, and whose parts in the baseline do not count for these variables."""
+    noted = plan.stale
+    if noted is not None and noted[0] is baseline.users and noted[1] is baseline.loose and noted[2] == differing:
+        return noted[3]
+    positions = tuple(baseline.positions_to_render(differing) - plan.sections.hidden)
+    plan.stale = (baseline.users, baseline.loose, differing, positions)
+    return positions
 
 
 def _parts(draft: Draft, values: dict[str, str | None], sections: Sequence[AssembledSection]) -> list[str]:
     """The rendered sections of a list that listeners may have changed."""
     if len(sections) <= _FEW:
         return [section.render(values) for section in sections]
+    if not (draft.left_out or draft.unsupported):  # the parts run parallel to the list that listeners were given
+        start, stop = changed_stretch(draft.canonical_sections(), sections)
+        try:
+            parts = _canonical_parts(draft, values)
+        except RenderError:  # maybe of a section that a listener took out
+            return [section.render(values) for section in sections]
+        after = len(parts) - (len(sections) - stop)
+        parts[start:after] = [section.render(values) for section in sections[start:stop]]
+        return parts
     baseline, differing = _baseline(draft, values)
     known = baseline.part_of()
     stale = baseline.positions_to_render(differing)
@@ -296,8 +353,18 @@ def _parts(draft: Draft, values: dict[str, str | None], sections: Sequence[Assem
         known = known.copy()
         for at in stale:
             known.pop(id(baseline.ready[at]), None)
-    parts = list(map(known.get, map(id, sections)))
-    return [section.render(values) if part is None else part for part, section in zip(parts, sections, strict=True)]
+    held = [known.get(id(section)) for section in sections]
+    return [section.render(values) if part is None else part for part, section in zip(held, sections, strict=True)]
+
+
+def _differing(values: dict[str, str | None], noted: dict[str, str | None]) -> list[str]:
+    """The names that have another value in one of the two than in the other."""
+    if values.keys() == noted.keys():
+        there = map(noted.get, values)
+        suspects = compress(values, map(is_not, values.values(), there))  # at the speed of C: mostly the same objects
+        return [name for name in suspects if values[name] != noted[name]]
+    differing = [name for name, value in values.items() if name not in noted or noted[name] != value]
+    return differing + list(noted.keys() - values.keys())
 
 
 def _baseline(draft: Draft, values: dict[str, str | None]) -> tuple[Baseline, list[str]]:
@@ -308,18 +375,18 @@ def _baseline(draft: Draft, values: dict[str, str | None]) -> tuple[Baseline, li
     plan = draft.plan
     baseline = plan.memo.baseline
     if baseline is None or baseline.base is not plan.sections.base:
-        baseline = Baseline.of(plan.sections)
+        baseline = Baseline.of(plan.sections, baseline)
     noted = baseline.values
     if values == noted:
         plan.memo.baseline = baseline
         return baseline, []
-    differing = [name for name, value in values.items() if name not in noted or noted[name] != value]
-    differing += noted.keys() - values.keys()
+    differing = _differing(values, noted)
     own = plan.variables.own_names
-    users = baseline.users  # names that no global text refers to are not worth keeping
-    news = {name: values[name] for name in differing if name in users and name not in own and name in values}
-    if news:
-        baseline = baseline.adopting(news)
-        differing = [name for name in differing if name not in news]
+    if any(name not in own for name in differing):
+        users = baseline.users  # names that no global text refers to are not worth keeping
+        news = {name: values[name] for name in differing if name in users and name not in own and name in values}
+        if news:
+            baseline = baseline.adopting(news)
+            differing = [name for name in differing if name not in news]
     plan.memo.baseline = baseline
     return baseline, differing

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EntryRef
+from foreword.prompt.digest import Digests
 from foreword.prompt.origin import ASSEMBLER, Origin
-from foreword.prompt.render import Body, join_context_sections, render_body, render_context_sections, render_prompt
+from foreword.prompt.render import Body, render_body
+from foreword.prompt.stable import stable_head
 from foreword.prompt.trace import Absence, Trace, read_trace
 
 if TYPE_CHECKING:
@@ -38,10 +40,11 @@ def render(assembly: PromptAssembly) -> Rendering:
     if draft is not None:
         return Rendering(render_body(draft, assembly), _tools(assembly), draft)
     sections, contexts = tuple(assembly.sections), tuple(assembly.contexts)
+    values = assembly.variables
     body = Body(
-        render_prompt(assembly),
-        join_context_sections(render_context_sections(assembly)),
-        (dict(assembly.variables), sections, contexts),
+        [section.render(values) for section in sections],
+        [told.render(values) for told in contexts],
+        (dict(values), sections, contexts),
         {},
         lambda: sections,
         lambda: contexts,
@@ -65,6 +68,21 @@ class Rendering:
         return self._body.text
 
     @property
+    def sections(self) -> tuple[str, ...]:
+        """The texts of the sections that have something to say; a blank line between them makes `text`."""
+        return self._body.parts
+
+    @property
+    def stable_head(self) -> int:
+        """How many characters of `text`, from its start, are the same in every step, for all who share its sections.
+
+        It ends with the last section before the first one that has a provider, a condition or a variable that is no
+        plain value, or that a listener has changed. 0 for an assembly that was made by hand.
+        """
+        draft = self._draft
+        return 0 if draft is None else stable_head(draft, self._body)
+
+    @property
     def snapshot(self) -> str:
         """The runtime-context snapshot; empty if no context has anything to say. Never part of the system text."""
         return self._body.snapshot
@@ -72,7 +90,8 @@ class Rendering:
     @property
     def digest(self) -> str:
         """BLAKE2b-256 over the digests of the system text's sections, in hex."""
-        return self._body.digest()
+        draft = self._draft
+        return self._body.digest(Digests() if draft is None else draft.plan.memo.digests)
 
     @property
     def spans(self) -> Spans:
@@ -102,7 +121,8 @@ class Rendering:
         draft = self._draft
         if draft is None:
             return (None,) * len(self.tools)
-        brought = {id(tool): source.origin for source, tools in draft.tool_answers.items() for tool in tools}
+        answers = draft.tool_answers.items()
+        brought = {id(tool): draft.origin_of(source, tool.name) for source, tools in answers for tool in tools}
         waterfall = draft.waterfall
         return tuple(
             brought.get(id(tool)) or (None if waterfall is None else waterfall.bringer_of(tool)) for tool in self.tools
@@ -127,6 +147,20 @@ class Rendering:
             kind: ``"section"``, ``"context"``, ``"tool"`` or ``"variable"``, where one name stands for several.
         """
         return self.trace.absence(name, kind)
+
+    def explains_as(self, other: Rendering) -> bool:
+        """Whether texts, spans, origins and trace are those of another rendering, told without working them out.
+
+        False may also mean that it cannot be told so cheaply.
+        """
+        mine, others = self._draft, other._draft
+        return (
+            self._body is other._body
+            and self.tools == other.tools
+            and mine is not None
+            and others is not None
+            and mine.explains_as(others)
+        )
 
     def _variable_origin(self, name: str) -> Origin:
         draft = self._draft

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from foreword.kernel.context import Waiting
     from foreword.kernel.effects import Owner
     from foreword.prompt.collect import Question
+    from foreword.prompt.contributions import Entry
 
 __all__ = ["MOST_THREADS", "Running"]
 
@@ -35,8 +36,8 @@ class Running:
 
     __slots__ = ("_asked", "_guarded", "_stuck", "_waiting", "threads")
 
-    def __init__(self) -> None:
-        self.threads = Threads(self)
+    def __init__(self, most_threads: int = MOST_THREADS) -> None:
+        self.threads = Threads(self, most_threads)
         self._asked: dict[Question, None] = {}
         self._stuck: dict[Question, EntryRef] = {}
         self._guarded: set[Owner] = set()
@@ -79,28 +80,30 @@ class Running:
 
         async def wait() -> None:
             self._guarded.discard(owner)
-            await self._wait_for(owner, waiting)
+            await self.wait_for(owner, waiting)
 
         owner.add(wait)
         self._guarded.add(owner)
 
-    async def _wait_for(self, owner: Owner, waiting: Waiting) -> None:
+    async def wait_for(self, owner: Owner, waiting: Waiting, entry: Entry | None = None) -> None:
+        """Wait until nothing of an owner, or only of one entry of it, is being asked that keeps it from going."""
         import anyio
 
         waiting.told.append(self._tell)
         try:
-            while self._busy_for(owner, waiting):
+            while self.busy_for(owner, waiting, entry):
                 event = anyio.Event()
                 self._waiting.append(event)
                 await event.wait()
         finally:
             waiting.told.remove(self._tell)
 
-    def _busy_for(self, owner: Owner, waiting: Waiting) -> bool:
-        """Whether a provider of an owner is being asked that is neither stuck nor waits for the owner to go."""
+    def busy_for(self, owner: Owner, waiting: Waiting, entry: Entry | None = None) -> list[Question]:
+        """What is asked of an owner (or of one entry of it) now, is not stuck, and does not wait for it to go."""
         callers = {question for call in waiting.calls(owner) for question in call.get(_inside, ())}
         let_go = callers | self._stuck.keys()
-        return any(each.entry.owner is owner and each not in let_go for each in self._asked)
+        theirs = (each for each in self._asked if each.entry.owner is owner and (entry is None or each.entry is entry))
+        return [each for each in theirs if each not in let_go]
 
     def _tell(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -111,10 +114,10 @@ class Running:
 class Threads:
     """Daemon threads for sync providers: they can be left behind, and never keep the process from ending."""
 
-    __slots__ = ("_busy", "_lock", "_running", "_waiting")
+    __slots__ = ("_busy", "_lock", "_most", "_running", "_waiting")
 
-    def __init__(self, running: Running) -> None:
-        self._running = running
+    def __init__(self, running: Running, most: int) -> None:
+        self._running, self._most = running, most
         self._lock = Lock()
         self._busy: dict[Question, None] = {}
         self._waiting: list[Callable[[], None]] = []
@@ -165,7 +168,7 @@ class Threads:
         while True:
             free = anyio.Event()
             with self._lock:
-                if len(self._busy) < MOST_THREADS:
+                if len(self._busy) < self._most:
                     self._busy[question] = None
                     return
                 if all(self._running.is_stuck(each) for each in self._busy):

@@ -54,8 +54,9 @@ from foreword.prompt.contributions import (
 from foreword.prompt.events import SYSTEM_PROMPT_ASSEMBLE, SYSTEM_PROMPT_CHANGE
 from foreword.prompt.origin import Origin
 from foreword.prompt.pipeline import Run
-from foreword.prompt.registry import EntryRegistration, Registry
+from foreword.prompt.registry import EntryRegistration, Registrar, Registry
 from foreword.prompt.rendering import Rendering, render
+from foreword.prompt.section_files import read_folder
 from foreword.prompt.text import described
 from foreword.prompt.transform import AssembleListener
 
@@ -105,7 +106,7 @@ class SystemPrompt(Service):
         InvalidConfigError: all faults of the configuration at once.
     """
 
-    __slots__ = ("_above", "_binding", "_ctx", "_key", "_owner", "_registry")
+    __slots__ = ("_above", "_binding", "_ctx", "_key", "_nothing_said", "_owner", "_registry")
 
     def __init__(self, config: SystemPromptConfig | None = None, **fields: Unpack[ConfigFields]) -> None:
         if config is not None and fields:
@@ -119,6 +120,7 @@ class SystemPrompt(Service):
         self._binding: ParentBinding | None = None
         self._ctx: Context | None = None
         self._above: Owner | None = None  # closes this view with itself
+        self._nothing_said: AssembleContext | None = None  # the context of assemblies that are given none
         place = calling_line(caller(1))
         self._open(place, place, harness_identity=bool(config.include_harness_identity))
 
@@ -159,6 +161,7 @@ class SystemPrompt(Service):
         )
         prompt._owner, prompt._key, prompt._binding, prompt._ctx = ctx.fiber, GLOBAL, None, ctx
         prompt._above = None
+        prompt._nothing_said = None
         here = calling_line(caller(0))
         prompt._open(identity or here, persona or here, harness_identity=config.include_harness_identity is not False)
         return prompt
@@ -350,6 +353,43 @@ class SystemPrompt(Service):
         }  # fmt: skip
         return self._now_or_decorated(text, lambda given: self._text(Section, name, given, place, **options))
 
+    def sections_from(self, folder: Path, *, order: float | None = None) -> Registration:
+        """Contribute each ``*.md`` file of a folder as a section, in one change.
+
+        A file may begin with front matter: YAML between two lines ``---``, with the keys ``name`` (without it the
+        section is called ``owner:stem``), ``order``, ``when_model`` (a glob, or a list of some; without a model that
+        one of them fits the section is left out), ``requires_tools`` and ``verbatim``. What stands behind is the text,
+        read as that of a `Path` in `section`: once, now. Equal orders stand in the order of the file names.
+
+        Args:
+            folder: where the files are. Its hidden files and sub-folders are not looked at.
+            order: the place of those files that give none.
+
+        Returns:
+            The registration of all of them, which are undone together.
+
+        Raises:
+            InvalidSectionFilesError: the folder cannot be read or has no such file, or files are at fault: all faults
+                at once, each with its line.
+            NonFiniteOrderError, DuplicateEntryError, ProtectedSectionShadowError, InactiveContextError: as `section`
+                says. Whatever is raised, no file was registered; an exception of a change listener takes all back.
+        """
+        self._require_active()
+        if not isinstance(cast("object", folder), Path):
+            raise TypeError(f"sections_from takes a Path, not {described(folder)}: sections_from(Path(…))")
+        registry, origin = self._registry, self._origin(calling_line(caller(1)))
+        default = None if order is None else checked_order(order, Section.KIND, f"{self._owner.name}:*", origin)
+        files = read_folder(folder, origin, default, registry.config.limits.text)
+        sections = [
+            Section(
+                file.name, self._origin(file.source), registry.next_seq(), Provider(file.text), file.when,
+                owner=self._owner, order=file.order, verbatim=file.verbatim, requires_tools=file.requires_tools,
+            )
+            for file in files
+        ]  # fmt: skip
+        what = f"{len(sections)} section{'' if len(sections) == 1 else 's'} from {folder} of {origin}"
+        return registry.add_sections(self._owner, self._key, sections, what)
+
     @overload
     def context(
         self, name: str, text: Text, *, order: float, verbatim: bool = False, requires_tools: Iterable[str] = (),
@@ -451,11 +491,13 @@ class SystemPrompt(Service):
     def tools(
         self, provider: Tools, *, when: When | None = None, on_error: OnError = "fail",
         last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+        source: Source | None = None,
     ) -> Registration: ...  # fmt: skip
     @overload
     def tools(
         self, *, when: When | None = None, on_error: OnError = "fail",
         last_good_by: Iterable[ContextKey[Any]] = (), timeout: float | None = None, thread: bool = False,
+        source: Source | None = None,
     ) -> Callable[[XP], XP]: ...  # fmt: skip
     def tools(
         self,
@@ -466,6 +508,7 @@ class SystemPrompt(Service):
         last_good_by: Iterable[ContextKey[Any]] = (),
         timeout: float | None = None,
         thread: bool = False,
+        source: Source | None = None,
     ) -> Any:
         """Contribute tool schemas.
 
@@ -477,16 +520,17 @@ class SystemPrompt(Service):
             last_good_by: the context's keys whose values tell last good answers apart.
             timeout: seconds that an async provider, or one in a thread, has.
             thread: call a plain function in a daemon thread.
+            source: the place to show for it; the line of this call if not given.
 
         Raises:
             InvalidToolSchemaError, ReservedToolNameError, InvalidOptionError, InactiveContextError: nothing was
                 changed. An exception of a change listener takes the registration back.
         """
-        source = calling_line(caller(1))
+        place = calling_line(caller(1)) if source is None else source
 
         def register(given: object) -> Registration:
             self._require_active()
-            origin = self._origin(source)
+            origin = self._origin(place)
             name = name_of(given) if callable(given) else "tools"
             last_good = checked_last_good(on_error, last_good_by, origin.ref(ToolSource.KIND, name))
             bare = ToolSource(
@@ -608,6 +652,23 @@ class SystemPrompt(Service):
 
         return self._now_or_decorated(listener, register)
 
+    def registrar(self, source: Source) -> Registrar:
+        """In whose name this view registers: for registries that stand on a prompt, as that of the tools does.
+
+        Args:
+            source: the place of the call.
+
+        Raises:
+            InactiveContextError: this view is closed.
+            WrongThreadError: under a kernel, this is not its thread.
+        """
+        self._require_active()
+        return Registrar(self._owner, self._key, self._origin(source), self._registry, self._ctx)
+
+    def is_view_of(self, other: SystemPrompt) -> bool:
+        """Whether this and another one are views of the same prompt."""
+        return self._registry is other._registry
+
     # -- assembling ----------------------------------------------------------------------------------------------------
 
     async def assemble(self, context: AssembleContext | None = None) -> PromptAssembly:
@@ -660,8 +721,13 @@ class SystemPrompt(Service):
 
     def _run(self, context: AssembleContext | None) -> Run:
         self._require_active()
-        context = AssembleContext() if context is None else context
-        return Run(self._registry, self._key if context.scope is None else context.scope, context)
+        if context is None:
+            context = self._nothing_said
+            if context is None:
+                context = self._nothing_said = AssembleContext(scope=None if self._key is GLOBAL else self._key)
+        elif context.scope is None and self._key is not GLOBAL:
+            context = context.at(self._key)  # so that providers know whom they answer
+        return Run(self._registry, GLOBAL if context.scope is None else context.scope, context)
 
     def _view(
         self, owner: Owner, key: ScopeKey, binding: ParentBinding | None, ctx: Context | None = None
@@ -669,6 +735,7 @@ class SystemPrompt(Service):
         view = SystemPrompt.__new__(SystemPrompt)
         view._registry, view._owner, view._key, view._binding, view._ctx = self._registry, owner, key, binding, ctx
         view._above = None
+        view._nothing_said = None
         return view
 
     def _text(

@@ -13,8 +13,7 @@ time linear in text and values: each character is looked at a fixed number of ti
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from foreword.errors import (
     LoneSurrogateError,
@@ -56,9 +55,12 @@ class HasRef(Protocol):
         """The reference that errors carry."""
         ...
 
+    def ref_at(self, line: int) -> EntryRef:
+        """The same for a line of the text, from 1."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+
+class Segment(NamedTuple):
     """A stretch of a template: literal text, or a reference to a variable."""
 
     text: str  # what a literal puts out; the name, for a reference
@@ -66,38 +68,65 @@ class Segment:
     start: int  # where it begins in the template, in code points
 
 
-@dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed text, ready to be rendered any number of times."""
+    """A parsed text, ready to be rendered any number of times. Immutable.
 
-    text: str
-    segments: tuple[Segment, ...]
-    malformed: int | None = None  # where the first malformed group begins
+    Attributes:
+        text: the text.
+        is_verbatim: whether it renders as it is.
+        malformed: where the first malformed group begins; None if there is none.
+        names: the variables that it refers to, in order of appearance, each as often as it appears.
+    """
 
-    # what `splice` fills in: the literals with holes, and which hole takes which variable
-    _pieces: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _holes: tuple[tuple[int, str], ...] = field(init=False, repr=False, compare=False)
+    # Literals are kept as places in a text (mostly the very text that was parsed), not as copies of it: a template of a
+    # scope's persona then weighs next to nothing.
+    __slots__ = ("_holes", "_is_sound", "_literals", "_tail", "is_verbatim", "malformed", "names", "text")
 
-    def __post_init__(self) -> None:
-        pieces = tuple("" if each.is_reference else each.text for each in self.segments)
-        holes = tuple((index, each.text) for index, each in enumerate(self.segments) if each.is_reference)
-        object.__setattr__(self, "_pieces", pieces)
-        object.__setattr__(self, "_holes", holes)
+    def __init__(self, text: str, *, is_verbatim: bool = False) -> None:
+        self.text, self.is_verbatim = text, is_verbatim
+        self._literals, self._tail = text, 0  # what all literals put out, and where the last one begins there
+        self._holes: tuple[tuple[int, int, str], ...] = ()  # a literal from here to there, then the value of this name
+        self.names: tuple[str, ...] = ()
+        self.malformed = None if is_verbatim or "{{" not in text else self._read()
+        self._is_sound = self.malformed is None and _is_sound(self._literals)
 
     @classmethod
     def parse(cls, text: str) -> Template:
         """Read a text by the rules above. Never raises: a fault is kept, and told when the text is rendered."""
-        return _parse(text)
+        return cls(text)
 
     @classmethod
     def verbatim(cls, text: str) -> Template:
         """A text that is no template: it renders as it is."""
-        return cls(text, (Segment(text, False, 0),) if text else ())
+        return cls(text, is_verbatim=True)
+
+    def _read(self) -> int | None:
+        segments, malformed = _parse(self.text)
+        has_escapes = "{{{{" in self.text
+        if has_escapes:
+            self._literals = "".join([each.text for each in segments if not each.is_reference])
+        at = start = 0  # the end and the beginning of the literal that is being read
+        holes: list[tuple[int, int, str]] = []
+        for each in segments:
+            if each.is_reference:
+                holes.append((start, at, each.text))
+                start = at = at if has_escapes else each.start + len(each.text) + 4
+            else:
+                at += len(each.text)
+        self._holes, self._tail = tuple(holes), start
+        self.names = tuple([name for _, _, name in holes])
+        return malformed
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The variables that it refers to, in order of appearance, each as often as it appears."""
-        return tuple(name for _, name in self._holes)
+    def segments(self) -> tuple[Segment, ...]:
+        """Its stretches, in order, up to the first malformed group; read again at each call."""
+        if self.is_verbatim:
+            return (Segment(self.text, False, 0),) if self.text else ()
+        return tuple(_parse(self.text)[0])
+
+    def lacks(self, values: Mapping[str, Any]) -> bool:
+        """Whether rendering with these values would raise, as far as can be told without looking into the values."""
+        return not self._is_sound or any(type(values.get(name)) is not str for name in self.names)
 
     def render(self, values: Mapping[str, Any], entry: HasRef) -> str:
         """The text with the values in the places of their names.
@@ -110,20 +139,24 @@ class Template:
             RenderError: the first fault of the text, with its place.
             NotAStringError: a value that is neither a string nor None.
         """
-        if self.malformed is not None:
-            self._tell(values, entry.ref)
-        pieces = list(self._pieces)
+        if not self._is_sound:
+            self._tell(values, entry)
+        literals = self._literals
+        if not self._holes:
+            return literals
+        pieces: list[str] = []
         try:
-            for index, name in self._holes:
-                pieces[index] = values[name]
-            text = "".join(pieces)
-        except (KeyError, TypeError):  # unknown, or no string
-            self._tell(values, entry.ref)
-        if not text.isascii() and _SURROGATE.search(text):
-            self._tell(values, entry.ref)
-        return text
+            for start, stop, name in self._holes:
+                value: str = values[name]
+                if not value.isascii() and _SURROGATE.search(value):
+                    self._tell(values, entry)
+                pieces += (literals[start:stop], value)
+            pieces.append(literals[self._tail :])
+            return "".join(pieces)
+        except (KeyError, TypeError, AttributeError):  # unknown, or no string
+            self._tell(values, entry)
 
-    def _tell(self, values: Mapping[str, Any], entry: EntryRef) -> NoReturn:
+    def _tell(self, values: Mapping[str, Any], entry: HasRef) -> NoReturn:
         """Raise the first fault. Only called when there is one, so the common way pays nothing for good messages."""
         for segment in self.segments:
             if not segment.is_reference:
@@ -138,14 +171,14 @@ class Template:
             if value is None:
                 raise ValuelessVariableError(segment.text, place)
             if not isinstance(value, str):
-                what = f'the value of variable "{segment.text}", used in {entry},'
+                what = f'the value of variable "{segment.text}", used in {entry.ref},'
                 raise NotAStringError(what, with_article(type(value).__name__), "give a string or None")
             if found := _SURROGATE.search(value):
                 raise LoneSurrogateError(_code_point(found), place, segment.text)
         assert self.malformed is not None  # noqa: S101 - the caller has seen a fault, and it was none of the above
         raise self._malformed_error(self.malformed, entry)
 
-    def _malformed_error(self, start: int, entry: EntryRef) -> MalformedReferenceError:
+    def _malformed_error(self, start: int, entry: HasRef) -> MalformedReferenceError:
         close = self.text.find("}}", start + 2)
         shown = self.text[start : min(close + 2, start + _LONGEST_REFERENCE_SHOWN)]
         if close + 2 > start + _LONGEST_REFERENCE_SHOWN:
@@ -154,7 +187,7 @@ class Template:
         inside = self.text[start + 2 : close]
         return MalformedReferenceError(shown, self._place(start, len(shown), entry), _way_out(inside))
 
-    def _place(self, start: int, width: int, entry: EntryRef) -> Place:
+    def _place(self, start: int, width: int, entry: HasRef) -> Place:
         """Line, column and an excerpt with carets under `width` characters from `start` (or what fits of them)."""
         line_start = self.text.rfind("\n", 0, start) + 1
         line_end = self.text.find("\n", start)
@@ -165,7 +198,12 @@ class Template:
         end = min(line_end, begin + _WIDEST_EXCERPT)
         shown = _printable(self.text[begin:end])
         carets = " " * (start - begin) + "^" * max(1, min(width, end - start))
-        return Place(entry, self.text.count("\n", 0, start) + 1, start - line_start + 1, f"    {shown}\n    {carets}")
+        line = self.text.count("\n", 0, start) + 1
+        return Place(entry.ref_at(line), line, start - line_start + 1, f"    {shown}\n    {carets}")
+
+
+def _is_sound(text: str) -> bool:
+    return text.isascii() or _SURROGATE.search(text) is None
 
 
 def _printable(text: str) -> str:
@@ -189,7 +227,8 @@ def _code_point(found: re.Match[str]) -> str:
     return f"U+{ord(found[0]):04X}"
 
 
-def _parse(text: str) -> Template:
+def _parse(text: str) -> tuple[list[Segment], int | None]:
+    """The segments of a text up to the first malformed group, and where that begins."""
     segments: list[Segment] = []
     at = 0
     last_close = text.rfind("}}")
@@ -212,8 +251,8 @@ def _parse(text: str) -> Template:
             at = group.end()
         elif last_close >= found + 2:  # rules 2 and 3: a wrong inside, or no group though a close follows
             literal(at, text[at:found])
-            return Template(text, tuple(segments), found)
+            return segments, found
         else:
             break  # no close from here on, so all that follows is prose
     literal(at, text[at:])
-    return Template(text, tuple(segments))
+    return segments, None

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from weakref import ref
 
 if TYPE_CHECKING:
     from foreword.jsonvalue import JsonValue
     from foreword.prompt.contributions import Entry, ToolSchema, ToolSource
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
+    from foreword.prompt.plan import Plan
     from foreword.prompt.render import Body
     from foreword.prompt.transform import Checkpoint, Waterfall
 
@@ -36,6 +38,8 @@ Action: TypeAlias = Literal[
     "restored",
     "empty",
 ]
+_MOST_TRACES_KEPT: Final = 64
+
 Names: TypeAlias = "Mapping[str, tuple[str, ...]]"
 """Names by kind: sections, contexts, tools, variables."""
 
@@ -143,6 +147,35 @@ def read_trace(draft: Draft | None, body: Body, tools: Sequence[ToolSchema]) -> 
     """Work the trace out from what an assembly kept; empty for one that no registry made."""
     if draft is None:
         return Trace(())
+    if draft.waterfall is not None or not body.is_as_drafted:
+        return _read(draft, body, tools)
+    empty = [(each.KIND, each.name) for each in body.empty()]
+    valueless = [name for name, value in body.values.items() if value is None]
+    outcome = (draft.left_out, draft.replaced, draft.reused, draft.unsupported, draft.remembered)
+    of_tools = (tools, draft.tools_known, draft.unchecked_tools, draft.tool_origins, draft.tool_hiders)
+    read_from = (*outcome, *of_tools, empty, valueless, list(body.values))
+    noted = draft.plan.trace
+    if noted is not None and noted[0] == read_from:
+        trace = cast("Trace", noted[1])
+        return Trace(trace.stages, draft.seconds, trace.remembered)
+    trace = _read(draft, body, tools)
+    _note(draft.plan, (read_from, trace))
+    return trace
+
+
+def _note(plan: Plan, noted: tuple[object, Trace]) -> None:
+    """Keep a plan's trace for its next step, which mostly goes the same way; of few plans, since traces are large."""
+    traced = plan.memo.traced
+    if plan.trace is None:
+        traced.append(ref(plan))
+    plan.trace = noted
+    while len(traced) > _MOST_TRACES_KEPT:
+        oldest = traced.popleft()()
+        if oldest is not None:
+            oldest.trace = None
+
+
+def _read(draft: Draft, body: Body, tools: Sequence[ToolSchema]) -> Trace:
     rendered = [*body.entries()]
     final = _names(
         [each.name for each in rendered if each.KIND == "section"],
@@ -268,13 +301,15 @@ def _tool_events(draft: Draft, known: Mapping[ToolSource, frozenset[str]]) -> It
     for source, names in known.items():
         shown = {tool.name for tool in draft.tool_answers.get(source, ())}
         why = draft.left_out.get(source, "hidden")
+        hiders = draft.tool_hiders.get(source, {})
         for name in sorted(names - shown):
-            yield TraceEvent("collect", "left_out", "tool", name, *_whose(source.origin), by=str(source), reason=why)
+            whose = _whose(draft.origin_of(source, name))
+            yield TraceEvent("collect", "left_out", "tool", name, *whose, by=str(hiders.get(name, source)), reason=why)
 
 
 def _order_events(draft: Draft) -> Iterator[TraceEvent]:
     for name in draft.unchecked_tools:
-        reason = "a tool provider was left out and has never answered, so this name in tool_order may be its tool"
+        reason = "nobody who answered knows this name in tool_order; it may be a tool of a provider that was left out"
         yield TraceEvent("order", "unchecked", "tool", name, reason=reason)
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from operator import is_
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foreword.errors import ListenerError, with_article
@@ -99,7 +101,7 @@ class Waterfall:
         if assembly.draft is not None and assembly.draft is not self._draft:
             assembly.make_lists()  # of another run or another prompt: its lists are not those of this draft
         try:
-            _claim(assembly, listener, self.filled_in(self.checkpoints[-1]), self._seen)
+            _claim(assembly, listener, self.filled_in(self.checkpoints[-1]), self._stood)
         except TypeError as error:
             raise self._failed(listener, str(error)) from None
         self._note(listener, assembly)
@@ -149,15 +151,17 @@ class Waterfall:
         draft = self._draft
         return replace(
             checkpoint,
-            sections=tuple(draft.canonical_sections()) if checkpoint.sections is None else checkpoint.sections,
+            sections=draft.canonical_sections() if checkpoint.sections is None else checkpoint.sections,
             contexts=tuple(draft.canonical_contexts()) if checkpoint.contexts is None else checkpoint.contexts,
             tools=draft.tools() if checkpoint.tools is None else checkpoint.tools,
         )
 
-    def _seen(self) -> set[int]:
-        """The identities of all sections and contexts that stood in the assembly at some checkpoint."""
+    def _stood(self, entry: object) -> bool:
+        """Whether a section or context stood in the assembly at some checkpoint."""
         filled = [self.filled_in(each) for each in self.checkpoints]
-        return {id(entry) for each in filled for entry in (*(each.sections or ()), *(each.contexts or ()))}
+        lists = {id(each): each for found in filled for each in (found.sections, found.contexts)}
+        is_entry = partial(is_, entry)
+        return any(any(map(is_entry, each or ())) for each in lists.values())
 
     def _failed(self, listener: Listener, why: str) -> ListenerError:
         """The error of a listener; the first one fails the assembly even if an outer listener catches it."""
@@ -212,7 +216,7 @@ class _Next:
         return self._step.go()
 
 
-def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all_seen: Callable[[], set[int]]) -> None:
+def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, stood: Callable[[object], bool]) -> None:
     """Give what a listener put into the assembly its origin.
 
     Raises:
@@ -223,7 +227,6 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
     texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
     for kind, entries, known in texts:
         start, stop = (0, 0) if entries is None else changed_stretch(known or (), entries)
-        seen = all_seen() if start < stop else ()
         for at in range(start, stop):
             entry: object = cast("list[object]", entries)[at]
             if not isinstance(entry, kind):
@@ -233,7 +236,7 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, all
                 if not isinstance(getattr(entry, part), str):
                     what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
                     raise TypeError(f"{what}; give a string")
-            if id(entry) not in seen:
+            if not stood(entry):
                 cast("list[object]", entries)[at] = replace(entry, origin=origin)
     start, stop = (0, 0) if tools is None else changed_stretch(before.tools or (), tools)
     for tool in cast("list[object]", tools)[start:stop] if tools is not None else ():
