@@ -1,0 +1,158 @@
+"""What comes of a call: a text for the model, always; and what the rest of a program may want to know.
+
+Failures are results, too. Their texts begin with ``Error:`` and say what a model can act on; codes tell them apart:
+
+* ``UNKNOWN_TOOL``: its scope has no such tool (or may not see it, which is the same);
+* ``INVALID_ARGS``: the arguments do not fit; nothing was called;
+* ``ABORTED_BEFORE_DISPATCH``, ``ABORTED``: the call was cancelled, before the tool began or while it ran;
+* ``TIMEOUT``: the tool took too long;
+* ``TOOL_FAILED``: the tool raised;
+* ``INVALID_TOOL_OUTPUT``: it gave back what is neither text nor JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from foreword.errors import NotJsonError
+from foreword.jsonvalue import freeze
+from foreword.prompt.text import described, spellable
+from foreword.wire.request import canonical_json
+
+if TYPE_CHECKING:
+    from foreword.jsonvalue import JsonValue
+
+__all__ = ["MAX_RESULT", "ToolResult", "failure", "raised", "result_of", "unusable"]
+
+MAX_RESULT: Final = 256 * 1024
+"""UTF-8 bytes of a result's text, unless a tool says otherwise; far more than a model should be told at once."""
+
+_LONGEST_MESSAGE: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a call. A tool may give one back itself, to say that it failed: ``ToolResult("…", is_error=True)``.
+
+    Attributes:
+        text: what the model is told.
+        is_error: whether that is a failure.
+        code: which kind of failure; a tool may have codes of its own.
+        value: what the tool gave back, as frozen JSON.
+        error: what the tool raised, whole, for logs and people. Under a kernel the guard has seen it.
+    """
+
+    text: str
+    is_error: bool = False
+    code: str | None = None
+    value: JsonValue = None
+    error: BaseException | None = field(default=None, repr=False, compare=False)
+
+
+def failure(code: str, why: str, error: BaseException | None = None) -> ToolResult:
+    """The result of a call that failed."""
+    return ToolResult(f"Error: {why}", is_error=True, code=code, error=error)
+
+
+def raised(error: BaseException) -> ToolResult:
+    """The result of a call whose tool raised: the model is told its type and message, not more."""
+    return failure("TOOL_FAILED", _words(error), error)
+
+
+def result_of(answer: object, max_bytes: int) -> ToolResult:
+    """The result of a call whose tool gave something back.
+
+    Args:
+        answer: a string, a `ToolResult`, or what JSON can hold: also through pydantic, as its models, dataclasses,
+            dates and tuples are.
+        max_bytes: of the text; what is beyond is cut off, and the text says so.
+
+    Raises:
+        Exception: it is none of these, or its own code raised.
+    """
+    result = answer if isinstance(answer, ToolResult) else _made(answer)
+    _check(result)
+    return replace(result, text=_cut(result.text, max_bytes))
+
+
+def unusable(error: BaseException) -> ToolResult:
+    """The result of a call whose tool gave back what `result_of` refused."""
+    return failure("INVALID_TOOL_OUTPUT", f"the tool gave back what cannot be told: {_words(error)}", error)
+
+
+def _made(answer: object) -> ToolResult:
+    value = freeze(_plain(answer))
+    return ToolResult(value if isinstance(value, str) else canonical_json(value).decode(), value=value)
+
+
+def _plain(answer: object) -> Any:
+    """The answer as JSON, as far as it can be told without pydantic; the rest with it."""
+    if answer is None or isinstance(answer, (str, bool, int)):
+        return answer
+    if isinstance(answer, float):
+        return _unsigned(answer)
+    if type(answer) is dict:
+        return {key: _plain(value) for key, value in cast("dict[object, object]", answer).items()}
+    if type(answer) is list:
+        return [_plain(each) for each in cast("list[object]", answer)]
+    if isinstance(answer, (set, frozenset)):  # in an order of its own, not in that of this process
+        return sorted(map(_plain, cast("set[object]", answer)), key=canonical_json)
+    from pydantic_core import to_jsonable_python
+
+    return _with_plain_zeros(to_jsonable_python(answer))
+
+
+def _with_plain_zeros(value: Any) -> Any:
+    if isinstance(value, float):
+        return _unsigned(value)
+    if isinstance(value, dict):
+        return {key: _with_plain_zeros(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_with_plain_zeros(each) for each in cast("list[object]", value)]
+    return value
+
+
+def _unsigned(number: float) -> float:
+    return number or abs(number)  # −0.0 says no more than 0, and comes of any rounding
+
+
+def _check(result: ToolResult) -> None:
+    """Hold a result to what it says it is; one that a tool made may be anything.
+
+    Raises:
+        TypeError, NotJsonError: it is not.
+    """
+    text, code = cast("tuple[object, object]", (result.text, result.code))
+    if not isinstance(text, str):
+        raise TypeError(f"the text of its ToolResult is {described(text)}; give a string")
+    if not spellable(text):
+        raise NotJsonError("the text", "holds half of a surrogate pair; repair it where it is read")
+    if code is not None and not isinstance(code, str):
+        raise TypeError(f"the code of its ToolResult is {described(code)}; give a string or None")
+    freeze(result.value)
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    """The text within its limit; cut between two characters, and it says so."""
+    if len(text) * 4 <= max_bytes:
+        return text
+    encoded = text.encode()
+    if len(encoded) <= max_bytes:
+        return text
+    kept = encoded[:max_bytes].decode(errors="ignore")
+    return f"{kept}\n[cut off here: the result has {len(encoded):,} bytes, and only {max_bytes:,} are shown]"
+
+
+def _words(error: BaseException) -> str:
+    """What an error says; of a group, what its members say."""
+    if isinstance(error, BaseExceptionGroup):
+        members = cast("tuple[BaseException, ...]", error.exceptions)
+        return _cut_message("; ".join(map(_words, members)))
+    message = str(error)
+    return _cut_message(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+
+
+def _cut_message(message: str) -> str:
+    spelled = message if spellable(message) else message.encode(errors="backslashreplace").decode()
+    return spelled if len(spelled) <= _LONGEST_MESSAGE else f"{spelled[:_LONGEST_MESSAGE]}…"
