@@ -1,0 +1,293 @@
+"""The answer of a stream in Anthropic's messages format, read without a network."""
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.anthropic_events import arguments, block, call, delta, end, start, stop, text
+from tests.support.strategies import CHARACTERS, json_values
+
+from foreword.wire.anthropic_stream import AnswerReader, MalformedAnswerError
+from foreword.wire.chunks import Chunk, Finish, TextChunk, ToolCallChunk, Usage
+from foreword.wire.profiles import ANTHROPIC
+
+
+def answer(*events: object) -> list[Chunk]:
+    """What a stream of events is read as."""
+    reader = AnswerReader(ANTHROPIC)
+    return [*(chunk for event in events for chunk in reader.read(event)), reader.finish()]
+
+
+def finish(*events: object) -> Finish:
+    last = answer(*events)[-1]
+    assert isinstance(last, Finish)
+    return last
+
+
+def units(whole: str) -> str:
+    """A text in the units of UTF-16: characters beyond the first plane as two halves."""
+    encoded = whole.encode("utf-16-le")
+    return "".join(chr(int.from_bytes(encoded[at : at + 2], "little")) for at in range(0, len(encoded), 2))
+
+
+cuts = st.lists(st.integers(0, 12), max_size=4)
+texts = st.text(st.one_of(CHARACTERS, st.sampled_from("😀𝄞é")), max_size=8)
+
+
+def pieces(whole: str, at: list[int]) -> list[str]:
+    """A text cut at some places, also between the halves of a character."""
+    cut = units(whole)
+    places = [0, *sorted(min(each, len(cut)) for each in at), len(cut)]
+    return [cut[start:stop] for start, stop in pairwise(places)]
+
+
+@given(whole=texts, at=cuts)
+def test_however_a_text_is_cut(whole: str, at: list[int]) -> None:
+    """The chunks make up the text wherever it was cut, none is empty, and each can be spelled in UTF-8."""
+    first, *others = pieces(whole, at)
+    *chunks, last = answer(start(), block(0, "text", text=first), *map(text, others), end(), stop())
+    told = [each.text for each in chunks if isinstance(each, TextChunk)]
+    assert "".join(told) == whole
+    assert all(each.encode() for each in told)
+    assert last == Finish("stop", Usage(12, 3), raw_reason="end_turn")
+
+
+@given(calls=st.lists(st.tuples(texts.filter(bool), cuts), min_size=1, max_size=3), data=st.data())
+def test_however_calls_are_mixed(calls: list[tuple[str, list[int]]], data: st.DataObject) -> None:
+    """The pieces of several calls, in any mixture, make up the arguments of each; blocks of text do not count."""
+    waiting = {2 * index: pieces(*each) for index, each in enumerate(calls)}
+    events = [call(index, f"c{index}", f"tool{index}") for index in waiting]
+    while waiting:
+        index = data.draw(st.sampled_from(sorted(waiting)))
+        events.append(arguments(index, waiting[index].pop(0)))
+        if not waiting[index]:
+            del waiting[index]
+            events.append(end(index))
+    *chunks, last = answer(start(), *events, stop("tool_use"))
+    told: dict[tuple[int, str, str], str] = defaultdict(str)
+    for each in chunks:
+        assert isinstance(each, ToolCallChunk)
+        told[each.index, each.id, each.name] += each.arguments
+    assert told == {(at, f"c{2 * at}", f"tool{2 * at}"): each[0] for at, each in enumerate(calls)}
+    assert last == Finish("tool-calls", Usage(12, 3), raw_reason="tool_use")
+
+
+def test_a_half_that_stays_alone() -> None:
+    """Half of a character, whose other half never comes, is told as U+FFFD."""
+    assert answer(text("a\ud83d"), text("b"), text("\ud83d"), stop())[:-1] == [
+        TextChunk("a"),
+        TextChunk("\ufffdb"),
+        TextChunk("\ufffd"),
+    ]
+    half = [call(0, "c", "t"), arguments(0, "\ud83d"), end()]
+    assert answer(*half, stop())[1:-1] == [ToolCallChunk(0, "c", "t", ""), ToolCallChunk(0, "c", "t", "\ufffd")]
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([call(0, "c", "t"), arguments(0, '{"a"'), arguments(0, ": 1}"), end()], '{"a": 1}'),
+        ([call(0, "c", "t"), arguments(0, ""), end()], "{}"),
+        ([call(0, "c", "t"), end()], "{}"),
+        ([call(0, "c", "t")], "{}"),
+        ([call(0, "c", "t", {"a": 1}), end()], '{"a":1}'),
+        ([call(0, "c", "t", {"a": 1}), arguments(0, '{"b": 2}'), end()], '{"b": 2}'),
+        ([block(0, "tool_use", id="c", name="t"), end()], "{}"),
+    ],
+)
+def test_ways_to_tell_arguments(events: list[Any], told: str) -> None:
+    """Arguments come in pieces, or with the beginning of the call; a call without any has an empty object."""
+    *chunks, last = answer(*events, stop("tool_use"))
+    assert "".join(each.arguments for each in chunks if isinstance(each, ToolCallChunk)) == told
+    assert isinstance(last, Finish)
+    assert last.kind == "tool-calls"
+
+
+def test_a_call_that_is_cut() -> None:
+    """Arguments that the limit cut off stay as far as they came."""
+    cut = answer(call(0, "c", "t"), arguments(0, '{"a'), end(), stop("max_tokens"))
+    assert cut == [
+        ToolCallChunk(0, "c", "t", ""),
+        ToolCallChunk(0, "c", "t", '{"a'),
+        Finish("max-tokens", None, raw_reason="max_tokens"),
+    ]
+
+
+def test_thoughts_are_no_answer() -> None:
+    """Thoughts, signatures, citations and whatever is not known are passed over, and so are pings."""
+    events = [
+        start(),
+        {"type": "ping"},
+        block(0, "thinking", thinking="", signature=""),
+        delta(0, "thinking_delta", thinking="Hm."),
+        delta(0, "signature_delta", signature="xyz"),
+        end(),
+        block(1, "redacted_thinking", data="xyz"),
+        end(1),
+        {"type": "of tomorrow", "index": "x"},
+        block(2, "of tomorrow", text="b"),
+        delta(2, "citations_delta", citation={}),
+        text("a", 2),
+        end(2),
+        stop(),
+    ]
+    assert answer(*events) == [TextChunk("a"), Finish("stop", Usage(12, 3), raw_reason="end_turn")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "max-tokens"),
+        ("model_context_window_exceeded", "max-tokens"),
+    ],
+)
+def test_how_an_answer_ends(reason: str, kind: str) -> None:
+    """The provider's words for the end are read as ours, and kept."""
+    assert finish(text("a"), stop(reason)) == Finish(kind, raw_reason=reason)  # type: ignore[arg-type]
+
+
+def test_calls_count_more_than_the_word() -> None:
+    """An answer with calls that ends as if it had none ends in tool calls; one that was cut does not."""
+    events = [call(0, "c", "t"), end()]
+    assert finish(*events, stop("end_turn")).kind == "tool-calls"
+    assert finish(*events, stop("max_tokens")).kind == "max-tokens"
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "transient"),
+    [
+        ([stop("refusal")], "refusal", False),
+        ([stop("of tomorrow")], "malformed_response", False),
+        ([stop("tool_use")], "malformed_response", True),
+        ([text("a"), stop(None)], "stream_cut", True),
+        ([text("a"), end()], "stream_cut", True),
+        ([], "stream_cut", True),
+    ],
+)
+def test_an_end_that_is_a_failure(events: list[Any], code: str, transient: bool) -> None:
+    """Ends that are no answer are failures, with the usage if it was told."""
+    last = finish(start(input_tokens=5, output_tokens=1), *events)
+    assert last.kind == "error"
+    assert last.usage is not None
+    assert last.usage.input_tokens == 5
+    assert last.failure is not None
+    assert (last.failure.code, last.failure.transient) == (code, transient)
+
+
+def test_a_refusal_is_told() -> None:
+    """What the provider says of a refusal is the failure's message."""
+    details = {"type": "refusal", "category": "cyber", "explanation": "It could \ud83d harm."}
+    failure = finish(stop("refusal", stop_details=details)).failure
+    assert failure is not None
+    assert failure.message == "the model refuses: It could \ufffd harm."
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "cost"),
+    [
+        ({"input_tokens": 9, "output_tokens": 1}, 2, Usage(9, 2)),
+        ({"input_tokens": 9, "output_tokens": 1}, None, Usage(9, 1)),
+        (
+            {"input_tokens": 9, "output_tokens": 1, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 11},
+            2,
+            Usage(100, 2, 80, 11),
+        ),
+        (
+            {"input_tokens": 9, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": None},
+            2,
+            Usage(9, 2, 0),
+        ),
+        ({"input_tokens": 2**53 - 1, "output_tokens": 1, "cache_read_input_tokens": 1}, 2, None),
+        ({"input_tokens": 10**30, "output_tokens": 1}, 2, None),
+        ({"input_tokens": True, "output_tokens": 1}, 2, None),
+        ({"input_tokens": "many", "output_tokens": 1}, 2, None),
+        ({"input_tokens": 9}, None, None),
+    ],
+)
+def test_usage(first: dict[str, Any], last: int | None, cost: Usage | None) -> None:
+    """The input counts whole: what was read from the cache and written to it are parts of it. The last word counts."""
+    assert finish(start(**first), stop(output=last)).usage == cost
+
+
+def test_usage_that_is_told_late() -> None:
+    """What the end says of the input replaces what the beginning said."""
+    late = stop()
+    late["usage"] = {"input_tokens": 7, "output_tokens": 2, "cache_read_input_tokens": 3}
+    assert finish(start(), late).usage == Usage(10, 2, 3)
+    late["usage"] = None
+    assert finish(start(), late).usage == Usage(12, 1)
+
+
+# What is not in the format
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        [],
+        None,
+        {"type": "message_start"},
+        {"type": "content_block_start", "index": 0},
+        {"type": "content_block_start", "content_block": {"type": "text"}},
+        {"type": "content_block_delta", "index": 0, "delta": []},
+        {"type": "content_block_delta", "index": "0", "delta": {}},
+        {"type": "content_block_stop", "index": None},
+        {"type": "message_delta"},
+        text(7),  # type: ignore[arg-type]
+        call(0, "", "t"),
+        call(0, "c", ""),
+        call(0, "c", "t", [1]),
+        call(0, "c", 5),  # type: ignore[arg-type]
+        arguments(0, "{"),
+        stop(5),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_malformed(event: object) -> None:
+    """What cannot be understood is an error, never a guess."""
+    with pytest.raises(MalformedAnswerError):
+        answer(event)
+
+
+def test_two_calls_at_one_index() -> None:
+    """Pieces of two calls at one index could not be told apart."""
+    with pytest.raises(MalformedAnswerError, match="same index"):
+        answer(call(0, "c", "t"), call(0, "d", "u"))
+
+
+kinds = st.sampled_from(
+    ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"]
+)
+fields = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "tool_use", "text_delta", "input_json_delta"])},
+    optional=dict.fromkeys(("text", "id", "name", "input", "partial_json", "stop_reason"), json_values),
+)
+spoilt = st.one_of(
+    json_values,
+    st.fixed_dictionaries(
+        {"type": kinds},
+        optional={
+            "index": st.one_of(st.just(0), json_values),
+            "message": json_values,
+            "content_block": st.one_of(fields, json_values),
+            "delta": st.one_of(fields, json_values),
+            "usage": json_values,
+        },
+    ),
+)
+
+
+@given(st.lists(spoilt, max_size=3))
+def test_nothing_else_is_raised(events: list[Any]) -> None:
+    """Whatever JSON arrives, it is read or is a `MalformedAnswerError`; what is read can be logged."""
+    try:
+        chunks = answer(call(1, "c", "t"), *events)
+    except MalformedAnswerError:
+        return
+    assert isinstance(chunks[-1], Finish)
+    for chunk in chunks:
+        repr(chunk).encode()
