@@ -1,0 +1,257 @@
+"""Encoding: what an event needs on disk, as data of its envelope and as contents of blobs.
+
+`decoding` is the way back. The `ledger` gives blobs their digests and writes the envelope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import msgspec
+
+from foreword.jsonvalue import freeze
+from foreword.session import events, records
+from foreword.session.blobs import utf8
+from foreword.session.digests import DIGEST_SIZE
+from foreword.wire.messages import AssistantMessage, Message, ToolMessage, UserMessage
+
+if TYPE_CHECKING:
+    from foreword.session.events import ContextPart, MessageSource
+    from foreword.session.header import WrittenHeader
+    from foreword.session.records import Data, MessageContent
+    from foreword.wire.chunks import ModelFailure, Usage
+
+__all__ = ["EVENT_TYPES", "Asked", "Encoded", "Shared", "encode"]
+
+_message: msgspec.json.Decoder[MessageContent] = msgspec.json.Decoder(records.MessageContent)
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Shared content of an event: the digest of its root, and the blobs that may be new to the store."""
+
+    root: bytes
+    blobs: Mapping[bytes, bytes]
+
+
+class Encoded(NamedTuple):
+    """What an event needs on disk."""
+
+    data: Data
+    private: Mapping[str, bytes] = MappingProxyType({})  # contents by role
+    shared: Mapping[str, Shared] = MappingProxyType({})
+    known: Mapping[str, bytes] = MappingProxyType({})  # digests of blobs that are there already
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answer whose tool calls are about to run."""
+
+    digest: bytes
+    message: AssistantMessage
+
+
+def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeader | None = None) -> Encoded:
+    """What an event needs on disk.
+
+    Args:
+        event: which.
+        asked: the last answer, so that a tool call need not keep the same arguments again.
+        header: of a `HeaderWritten`, its blobs.
+
+    Raises:
+        TypeError: it is no event that can be appended, or holds something of a wrong type.
+        ValueError: it holds what cannot be stored, such as a lone surrogate.
+    """
+    if isinstance(event, events.ToolCalled):
+        return _tool_called(event, asked)
+    if isinstance(event, events.HeaderWritten):
+        assert header is not None  # noqa: S101 - the ledger makes it
+        shared = Shared(header.digest, header.blobs)
+        return Encoded(records.RequestHeaderData(event.reason, event.drift), shared={"header": shared})
+    encoder = _ENCODERS.get(type(event))
+    if encoder is None:
+        raise TypeError(f"{type(event).__name__} cannot be appended")
+    return encoder(event)
+
+
+EVENT_TYPES: Final[dict[type[Any], str]] = {
+    events.SessionStart: "session/start",
+    events.TurnStart: "turn/start",
+    events.TurnEnd: "turn/end",
+    events.StepStart: "step/start",
+    events.StepEnd: "step/end",
+    events.UserSaid: "user/message",
+    events.AssistantSaid: "assistant/message",
+    events.ToolCalled: "tool/call",
+    events.ToolAnswered: "tool/result",
+    events.HistoryReplaced: "history/replaced",
+    events.HeaderWritten: "request/header",
+    events.RequestAttempted: "request/attempt",
+    events.RequestEnded: "request/outcome",
+    events.ContentErased: "content/erased",
+    events.Note: "note",
+}
+"""What events are called on disk."""
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _encode_message(message: Message, source: MessageSource | None = None) -> bytes:
+    content: MessageContent
+    match message:
+        case UserMessage(text):
+            parts = () if source is None else tuple(_locate(part, text) for part in source.parts)
+            content = records.UserContent(text, parts)
+        case AssistantMessage(text, calls):
+            told = tuple(records.CallContent(call.id, call.name, call.arguments) for call in calls)
+            content = records.AssistantContent(text, told)
+        case ToolMessage(call_id, name, text, is_error):
+            content = records.ToolContent(call_id, name, text, is_error)
+        case _:  # pyright: ignore[reportUnnecessaryComparison] - callers may know no types
+            raise TypeError(f"{type(message).__name__} is no message")
+    return _checked(content, _message)
+
+
+def _locate(part: ContextPart, text: str) -> records.PartContent:
+    """A part of a snapshot: a place in the message's text instead of a second copy."""
+    start = text.find(part.text) if isinstance(cast("object", text), str) else -1
+    if start < 0:
+        return records.PartContent(part.name, text=part.text)
+    return records.PartContent(part.name, (start, start + len(part.text)))
+
+
+def _checked(content: Any, decoder: msgspec.json.Decoder[Any]) -> bytes:
+    """The JSON of a record that is sure to be read again."""
+    body = _encoder.encode(content)
+    decoder.decode(body)
+    return body
+
+
+# -- encoding, by type -------------------------------------------------------------------------------------------------
+
+
+def _session_start(event: events.SessionStart) -> Encoded:
+    parent = None if event.parent is None else records.Parent(event.parent.session, event.parent.events)
+    labels = {f"label/{name}": utf8(value) for name, value in event.labels.items()}
+    return Encoded(records.SessionStartData(event.id, event.cwd, parent), labels)
+
+
+def _turn_end(event: events.TurnEnd) -> Encoded:
+    detail = {"detail": utf8(event.detail)} if event.detail else {}
+    return Encoded(records.TurnEndData(event.turn, event.reason, event.code), detail)
+
+
+def _step_start(event: events.StepStart) -> Encoded:
+    trace = event.trace
+    shared = {} if trace is None else {"trace": Shared(trace.digest, dict(trace.blobs))}
+    return Encoded(records.StepStartData(event.turn, event.step), shared=shared)
+
+
+def _user_said(event: events.UserSaid) -> Encoded:
+    if not isinstance(cast("object", event.message), UserMessage):
+        raise TypeError(f"{type(event.message).__name__} is no UserMessage")
+    source = None if event.source is None else records.SourceData(event.source.kind, event.source.name)
+    return Encoded(records.UserMessageData(source), {"message": _encode_message(event.message, event.source)})
+
+
+def _assistant_said(event: events.AssistantSaid) -> Encoded:
+    message = event.message
+    if not isinstance(cast("object", message), AssistantMessage):
+        raise TypeError(f"{type(message).__name__} is no AssistantMessage")
+    calls = tuple((call.id, call.name) for call in message.tool_calls)
+    empty = not message.text and not calls
+    data = records.AssistantMessageData(event.turn, event.step, calls, empty, event.interrupted)
+    return Encoded(data, {"message": _encode_message(message)})
+
+
+def _tool_called(event: events.ToolCalled, asked: Asked | None) -> Encoded:
+    call = event.call
+    if asked is not None and call in asked.message.tool_calls:
+        at = asked.message.tool_calls.index(call)
+        data = records.ToolCallData(event.turn, event.step, call.id, call.name, at)
+        return Encoded(data, known={"message": asked.digest})
+    data = records.ToolCallData(event.turn, event.step, call.id, call.name)
+    return Encoded(data, {"arguments": utf8(call.arguments)})
+
+
+def _tool_answered(event: events.ToolAnswered) -> Encoded:
+    if not isinstance(cast("object", event.message), ToolMessage):
+        raise TypeError(f"{type(event.message).__name__} is no ToolMessage")
+    data = records.ToolResultData(event.turn, event.step, event.message.call_id, event.code)
+    return Encoded(data, {"message": _encode_message(event.message)})
+
+
+def _history_replaced(event: events.HistoryReplaced) -> Encoded:
+    message = event.message
+    body = _encode_message(message)
+    match message:
+        case UserMessage():
+            data = records.HistoryReplacedData(event.first, event.last, "user")
+        case AssistantMessage():
+            calls = tuple(call.id for call in message.tool_calls)
+            data = records.HistoryReplacedData(event.first, event.last, "assistant", calls)
+        case ToolMessage():
+            data = records.HistoryReplacedData(event.first, event.last, "tool", (message.call_id,))
+    return Encoded(data, {"message": body})
+
+
+def _request_attempted(event: events.RequestAttempted) -> Encoded:
+    digests = [b"" if digest is None else digest for digest in (event.header, event.history, event.request)]
+    header, history, request = (digest.hex() for digest in digests)
+    numbers = (event.turn, event.step, event.attempt)
+    body = event.body
+    if body is None:
+        return Encoded(records.RequestAttemptData(*numbers, header, history, request))
+    if len(body.digest) != DIGEST_SIZE:
+        raise ValueError(f"the digest of its body has {len(body.digest)} bytes, not {DIGEST_SIZE}; use BodyDigest.of")
+    data = records.RequestAttemptData(*numbers, header, history, request, body.adapter, body.version)
+    return Encoded(data, {"body": body.digest})
+
+
+def _request_ended(event: events.RequestEnded) -> Encoded:
+    failure, timings = event.failure, event.timings
+    data = records.RequestOutcomeData(
+        event.turn,
+        event.step,
+        event.attempt,
+        event.finish,
+        None if event.usage is None else _usage(event.usage),
+        None if failure is None else _failure(failure),
+        None if timings is None else records.TimingsData(timings.total, timings.first_chunk),
+    )
+    return Encoded(data, {} if failure is None else {"failure": utf8(failure.message)})
+
+
+def _usage(usage: Usage) -> records.UsageData:
+    return records.UsageData(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens)
+
+
+def _failure(failure: ModelFailure) -> records.FailureData:
+    freeze(failure.retry_after)  # a number that JSON has
+    return records.FailureData(failure.code, failure.status, failure.transient, failure.retry_after)
+
+
+def _note(event: events.Note) -> Encoded:
+    return Encoded(records.NoteData(event.name), {"data": _encoder.encode(event.data)})
+
+
+_ENCODERS: Final[dict[type[Any], Callable[[Any], Encoded]]] = {
+    events.SessionStart: _session_start,
+    events.TurnStart: lambda event: Encoded(records.TurnStartData(event.turn)),
+    events.TurnEnd: _turn_end,
+    events.StepStart: _step_start,
+    events.StepEnd: lambda event: Encoded(records.StepEndData(event.turn, event.step)),
+    events.UserSaid: _user_said,
+    events.AssistantSaid: _assistant_said,
+    events.ToolAnswered: _tool_answered,
+    events.HistoryReplaced: _history_replaced,
+    events.RequestAttempted: _request_attempted,
+    events.RequestEnded: _request_ended,
+    events.ContentErased: lambda event: Encoded(records.ContentErasedData(tuple(each.hex() for each in event.blobs))),
+    events.Note: _note,
+}

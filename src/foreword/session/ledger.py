@@ -1,0 +1,249 @@
+"""The part of a session that is in memory: it takes events, gives them their bytes, and holds what is not stored yet.
+
+Synchronous, and whole: an event is accepted or refused, and a refused one leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from foreword.errors import EventRefusedError
+from foreword.session import events
+from foreword.session.digests import DIGEST_SIZE, SALT_SIZE, event_digest, private_digest, request_digest
+from foreword.session.encoding import EVENT_TYPES, Asked, encode
+from foreword.session.events import HeldSnapshot, LoggedEvent
+from foreword.session.header import RequestHeader, WrittenHeader, write_header
+from foreword.session.placeholders import erased_history_item
+from foreword.session.records import DATA_TYPES, VERSION, Envelope
+from foreword.session.store.contract import Batch, BlobRow, EventRow
+from foreword.session.trace import StepTrace
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from foreword.session.encoding import Encoded
+    from foreword.session.state import State
+    from foreword.wire.messages import Message
+
+__all__ = ["Clock", "Entropy", "Ledger", "Pending"]
+
+Clock: TypeAlias = Callable[[], int]
+"""Gives the time in milliseconds since 1970."""
+
+Entropy: TypeAlias = Callable[[int], bytes]
+"""Gives so many random bytes."""
+
+_encode = msgspec.json.Encoder().encode
+_DECODERS: Final = {type_: msgspec.json.Decoder(shape) for type_, shape in DATA_TYPES.items()}
+
+
+class Pending(NamedTuple):
+    """An event that is accepted and not yet known to be durable."""
+
+    row: EventRow
+    blobs: tuple[BlobRow, ...]
+    refs: tuple[tuple[bytes, int], ...]
+
+
+class Ledger:
+    """The events of one session as they come.
+
+    Args:
+        id: of the session.
+        epoch: of the claim.
+        state: where the session is.
+        head: the digest of its last event, or its genesis.
+        messages: the history; runs parallel to that of the state.
+        header: the one in force.
+        clock: tells the time; should it go back, events do not.
+        entropy: makes salts.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        epoch: int,
+        state: State,
+        head: bytes,
+        messages: list[Message],
+        header: WrittenHeader | None,
+        clock: Clock,
+        entropy: Entropy,
+    ) -> None:
+        self.id, self.epoch, self.state, self.head = id, epoch, state, head
+        self.messages, self.header = messages, header
+        self.logged: list[LoggedEvent] = []
+        self.pending: list[Pending] = []
+        self.known: set[bytes] = set()  # shared blobs that are stored or pending
+        self._clock, self._entropy = clock, entropy
+        self._asked: Asked | None = None
+
+    def append(self, event: events.Event, *, time: int | None = None) -> LoggedEvent:
+        """Take an event in.
+
+        Args:
+            event: which.
+            time: when it happened, if not now; never before the last event.
+
+        Raises:
+            EventRefusedError: it does not fit here, or cannot be stored. Nothing has changed.
+        """
+        try:
+            header = self._written(event)
+            event = self._filled_in(event)
+            return self._take(event, encode(event, self._asked, header), header, time)
+        except (ValueError, TypeError, OverflowError, msgspec.MsgspecError) as fault:
+            raise self._refused(event, str(fault)) from fault
+
+    def begin(self, start: events.SessionStart, *, inherit: bool = False) -> LoggedEvent:
+        """Take in the first event, or a fork's first own one.
+
+        Args:
+            start: the event.
+            inherit: keep the labels of the parent; those of ``start`` are the same then.
+
+        Raises:
+            EventRefusedError: it cannot be stored.
+        """
+        try:
+            encoded = encode(start)
+            if inherit:
+                labels = {f"label/{name}": digest for name, digest in self.state.labels.items()}
+                encoded = encoded._replace(private={}, known=labels)
+            return self._take(start, encoded)
+        except (ValueError, TypeError, msgspec.MsgspecError) as fault:
+            raise self._refused(start, str(fault)) from fault
+
+    def forget(self, blobs: AbstractSet[bytes]) -> LoggedEvent:
+        """Log that blobs are erased, and put placeholders in the place of what they hold."""
+        logged = self.append(events.ContentErased(tuple(sorted(blobs))))
+        for at, item in enumerate(self.state.history):
+            if item.digest in blobs:
+                self.messages[at] = erased_history_item(item)
+        if self.header is not None:
+            self.header = self.header.without(blobs)
+        self.known.clear()  # some of it is not in the store any more
+        self._asked = None
+        return logged
+
+    def batch(self, first: int, head: bytes) -> Batch:
+        """All that is pending, given how many events the store has before it, and the digest of the last of them."""
+        pending = self.pending
+        return Batch(
+            self.id,
+            self.epoch,
+            first,
+            head,
+            tuple(each.row for each in pending),
+            tuple(blob for each in pending for blob in each.blobs),
+            tuple(ref for each in pending for ref in each.refs),
+        )
+
+    def held_snapshot(self) -> HeldSnapshot:
+        """Which snapshot the model still sees."""
+        held = self.state.held
+        if held is None:
+            return HeldSnapshot("none" if self.state.told_contexts else "never")
+        history = zip(reversed(self.state.history), reversed(self.messages), strict=True)
+        return HeldSnapshot("held", next(message.text for item, message in history if item.seq == held))
+
+    def _take(
+        self, event: Any, encoded: Encoded, header: WrittenHeader | None = None, time: int | None = None
+    ) -> LoggedEvent:
+        type_ = EVENT_TYPES[type(event)]
+        data = _encode(encoded.data)
+        _DECODERS[type_].decode(data)  # so it is sure to be read again
+        why = self.state.refusal(encoded.data)
+        if why is not None:
+            raise ValueError(why)
+        seq, time = self.state.count, max(self._now() if time is None else time, self.state.time)
+        refs, blobs = self._blobs(encoded)
+        hexes = {role: digest.hex() for role, digest in refs.items()}
+        envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, msgspec.Raw(data), hexes))
+        # Whatever could fail is behind us.
+        self.head = event_digest(self.head, envelope)
+        self.state.apply(seq, time, encoded.data, refs)
+        pairs = tuple((digest, seq) for digest in dict.fromkeys(refs.values()))
+        self.pending.append(Pending(EventRow(seq, envelope, self.head), blobs, pairs))
+        self._follow(event, header, refs)
+        logged = LoggedEvent(seq, time, _lean(event))
+        self.logged.append(logged)
+        return logged
+
+    def _now(self) -> int:
+        now = self._clock()
+        if type(now) is not int:
+            raise TypeError(f"the clock gives {now!r}; let it give whole milliseconds since 1970")
+        return now
+
+    def _blobs(self, encoded: Encoded) -> tuple[dict[str, bytes], tuple[BlobRow, ...]]:
+        """The refs of an event by role, and the blobs that are new."""
+        refs = dict(encoded.known)
+        rows: list[BlobRow] = []
+        for role, content in encoded.private.items():
+            salt = self._entropy(SALT_SIZE)
+            refs[role] = private_digest(salt, content)
+            rows.append(BlobRow(refs[role], salt, content))
+        for role, shared in encoded.shared.items():
+            refs[role] = shared.root
+            if shared.root in self.known:
+                continue
+            new = [(digest, body) for digest, body in shared.blobs.items() if digest not in self.known]
+            rows += [BlobRow(digest, None, body) for digest, body in new]
+            self.known.update(digest for digest, _ in new)
+        return refs, tuple(rows)
+
+    def _filled_in(self, event: events.Event) -> events.Event:
+        """The event with what follows from the log, which a caller need not work out."""
+        if isinstance(event, events.HeaderWritten) and event.reason == "resume" and self.header is not None:
+            return replace(event, drift=event.header.differs_in(self.header.header))
+        if not isinstance(event, events.RequestAttempted):
+            return event
+        header = self.state.header or bytes(DIGEST_SIZE)  # without one it is refused later
+        history = self.state.history_digest
+        return events.RequestAttempted(
+            event.turn,
+            event.step,
+            event.attempt,
+            event.body,
+            header if event.header is None else event.header,
+            history if event.history is None else event.history,
+            request_digest(header, history) if event.request is None else event.request,
+        )
+
+    def _written(self, event: events.Event) -> WrittenHeader | None:
+        if not isinstance(event, events.HeaderWritten):
+            return None
+        if not isinstance(event.header, RequestHeader):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{type(event.header).__name__} is no RequestHeader")
+        return write_header(event.header, self.header)
+
+    def _follow(self, event: events.Event, header: WrittenHeader | None, refs: dict[str, bytes]) -> None:
+        """Keep messages and header in step with the state."""
+        match event:
+            case events.UserSaid() | events.ToolAnswered():
+                self.messages.append(event.message)
+            case events.AssistantSaid():
+                self._asked = Asked(refs["message"], event.message)
+                if event.message.text or event.message.tool_calls:
+                    self.messages.append(event.message)
+            case events.HistoryReplaced():
+                self.messages[event.first : event.last + 1] = [event.message]
+            case events.HeaderWritten():
+                self.header = header if header is None else replace(header, blobs={})
+            case _:
+                pass
+
+    def _refused(self, event: object, why: str) -> EventRefusedError:
+        return EventRefusedError(self.id, EVENT_TYPES.get(type(event), type(event).__name__), why)
+
+
+def _lean(event: events.Event) -> events.Event:
+    """The event as it will be read again: without blobs that the store has."""
+    if isinstance(event, events.StepStart) and event.trace is not None:
+        return events.StepStart(event.turn, event.step, StepTrace(event.trace.digest))
+    return event
