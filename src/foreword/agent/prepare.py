@@ -1,0 +1,65 @@
+"""The first half of a step: its prompt is assembled and rendered, once, and listeners decide whether it is entered.
+
+Nothing is logged here. What fails leaves no half step behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from foreword.agent.context import assemble_context_for
+from foreword.agent.events import AGENT_PRE_STEP, Enter, PreStep, Reject
+from foreword.agent.snapshot import due_snapshot, with_honest_sources
+from foreword.errors import WrongAnswerError
+from foreword.prompt.rendering import render
+from foreword.prompt.system_prompt import SystemPrompt
+from foreword.prompt.text import described
+
+if TYPE_CHECKING:
+    from foreword.agent.events import Decision
+    from foreword.agent.run import Run
+    from foreword.prompt.context import AssembleContext
+    from foreword.prompt.rendering import Rendering
+    from foreword.session.events import UserSaid
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A step that is proposed."""
+
+    context: AssembleContext
+    rendering: Rendering
+    decision: Decision
+
+
+async def prepare(run: Run) -> Prepared:
+    """Prepare the next step.
+
+    Raises:
+        TurnCancelled: the turn was cancelled meanwhile.
+        Exception: the prompt cannot be assembled or rendered, or a listener raised.
+    """
+    agent = run.agent
+    taken = run.take()
+    await run.foreign(agent.settled)
+    context = assemble_context_for(agent, run.signal)
+    prompt = agent.ctx.require(SystemPrompt)
+    assembly = await run.foreign(lambda: prompt.assemble(context))
+    rendering = render(assembly)
+    snapshot = due_snapshot(run.session.held_snapshot, assembly, rendering.snapshot)
+    decision = await _decide(run, taken, snapshot)
+    return Prepared(context, rendering, decision)
+
+
+async def _decide(run: Run, taken: tuple[UserSaid, ...], snapshot: UserSaid | None) -> Decision:
+    default = Enter(taken if snapshot is None else (*taken, snapshot))
+    proposed = PreStep(run.agent, run.turn, run.step + 1, taken, run.signal)
+    decision = await run.ask(AGENT_PRE_STEP, proposed, default)
+    if isinstance(decision, Enter):
+        return Enter(with_honest_sources(decision.messages, snapshot))
+    if isinstance(decision, Reject):
+        return decision
+    raise WrongAnswerError(AGENT_PRE_STEP.name, "Enter or Reject", described(decision))
