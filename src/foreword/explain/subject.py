@@ -1,0 +1,236 @@
+"""The subject of an explanation: a prompt with all that is known about it, just rendered or logged long ago.
+
+Everything in this package works on a `Subject`. `subject_of` makes one of a live rendering, `foreword.explain.steps`
+those of a log; what comes after cannot tell the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from foreword.kernel.source import Source
+from foreword.prompt.origin import Origin
+from foreword.prompt.spans import Span, Spans
+from foreword.session.events import RUNTIME_CONTEXT
+from foreword.session.trace import RecordedOrigin
+
+if TYPE_CHECKING:
+    from foreword.prompt.contributions import ToolSchema
+    from foreword.prompt.rendering import Rendering
+    from foreword.prompt.trace import Trace
+    from foreword.session import Location
+    from foreword.session.events import MessageSource
+    from foreword.wire.chunks import Usage
+    from foreword.wire.messages import Message
+    from foreword.wire.request import ModelConfig
+
+__all__ = ["UNKNOWN", "Part", "PartKind", "PartTool", "RequestMessage", "Subject", "Variable", "subject_of"]
+
+PartKind: TypeAlias = Literal["section", "context"]
+
+UNKNOWN = Origin("unknown")
+"""The origin of what the log holds without saying who brought it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section or a runtime context of a prompt, as it was rendered. It is never empty."""
+
+    kind: PartKind
+    name: str
+    text: str
+    origin: Origin
+    spans: tuple[Span, ...]  # positions count from the beginning of the whole text
+    start: int  # in the whole text, in code points
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the whole text, exclusive."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class PartTool:
+    """A tool of a prompt, and who brought it."""
+
+    schema: ToolSchema
+    origin: Origin
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.schema.name
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that the prompt refers to, with the value that stands in it. It is never empty."""
+
+    name: str
+    value: str
+    origin: Origin
+    used_in: tuple[str, ...]  # sections and contexts, in order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestMessage:
+    """A message of a request's history. Compares by identity: the same one stands in all requests that have it."""
+
+    message: Message
+    seq: int | None = None  # of the event that brought it
+    source: MessageSource | None = None  # who wrote it, if it was not the user, the model or a tool
+    replaced: int = 0  # if it stands for others (a compaction), how many
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it tells the runtime contexts."""
+        return self.source is not None and self.source.kind == RUNTIME_CONTEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A prompt to explain.
+
+    Attributes:
+        title: what it is, for people: a file, an agent, an address.
+        spans: of the system text; with the text.
+        snapshot_spans: the same of the snapshot of the runtime contexts, as the model sees it.
+        tools: in the order in which the model gets them.
+        trace: what each stage of the assembly did; empty if nobody recorded it.
+        messages: the history; empty for a prompt that is not part of a request.
+        config: the model and its settings, if they are known.
+        location: where in the log it is; None for a live prompt.
+        time: when its request was about to be sent, in milliseconds since 1970; None for a live prompt.
+        usage: what the provider says that the request cost, if it was logged.
+    """
+
+    title: str
+    spans: Spans
+    snapshot_spans: Spans
+    tools: tuple[PartTool, ...]
+    trace: Trace
+    messages: tuple[RequestMessage, ...] = ()
+    config: ModelConfig | None = None
+    location: Location | None = None
+    time: int | None = None
+    usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """The system text."""
+        return self.spans.text
+
+    @property
+    def snapshot(self) -> str:
+        """The snapshot of the runtime contexts; empty if the model sees none."""
+        return self.snapshot_spans.text
+
+    @property
+    def sections(self) -> tuple[Part, ...]:
+        """The sections that say something, in order."""
+        return tuple(_parts(self.spans, "section"))
+
+    @property
+    def contexts(self) -> tuple[Part, ...]:
+        """The runtime contexts that the model sees, in order."""
+        return tuple(_parts(self.snapshot_spans, "context"))
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables whose values stand in the prompt, by name."""
+        found: dict[str, Variable] = {}
+        for spans in (self.spans, self.snapshot_spans):
+            for span in spans:
+                if span.variable is not None:
+                    _note_variable(found, span, spans.text[span.start : span.end])
+        return tuple(found[name] for name in sorted(found))
+
+
+def subject_of(rendering: Rendering, title: str = "the prompt", *, config: ModelConfig | None = None) -> Subject:
+    """The subject of a live rendering.
+
+    Places in files are told as they are now: relative to what stands on `sys.path`, with the versions of the installed
+    distributions. So a subject can be kept, and looked at elsewhere.
+
+    Args:
+        rendering: of a prompt.
+        title: what it is, for people.
+        config: the model that it is for, if it is for one.
+    """
+    settle = _settler()
+    pairs = zip(rendering.tools, rendering.tool_origins, strict=True)
+    return Subject(
+        title,
+        _settled(rendering.spans, rendering.text, settle),
+        _settled(rendering.snapshot_spans, rendering.snapshot, settle),
+        tuple(PartTool(tool, UNKNOWN if origin is None else settle(origin)) for tool, origin in pairs),
+        rendering.trace,
+        config=config,
+    )
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _parts(spans: Spans, kind: PartKind) -> Iterator[Part]:
+    group: list[Span] = []
+    for span in (*spans, None):
+        if span is not None and span.kind != "separator":
+            group.append(span)
+        elif group:
+            start, end = group[0].start, group[-1].end
+            origin = group[0].section_origin or group[0].origin
+            yield Part(kind, group[0].section or "", spans.text[start:end], origin, tuple(group), start)
+            group = []
+
+
+def _note_variable(found: dict[str, Variable], span: Span, value: str) -> None:
+    assert span.variable is not None  # noqa: S101 - the caller has looked
+    known = found.get(span.variable)
+    used_in = () if known is None else known.used_in
+    if span.section is not None and span.section not in used_in:
+        used_in = (*used_in, span.section)
+    found[span.variable] = Variable(span.variable, value, span.origin, used_in)
+
+
+# -- origins that no longer depend on where we are ---------------------------------------------------------------------
+
+
+def _settler() -> Callable[[Origin], Origin]:
+    """A function that settles origins; each once, since they are shared and asking for distributions is slow."""
+    known: dict[int, tuple[Origin, Origin]] = {}  # the first keeps the id taken
+
+    def settle(origin: Origin) -> Origin:
+        pair = known.get(id(origin))
+        if pair is None:
+            pair = known[id(origin)] = (origin, _settled_origin(origin))
+        return pair[1]
+
+    return settle
+
+
+def _settled_origin(origin: Origin) -> Origin:
+    if origin.source is None:
+        return origin
+    return RecordedOrigin(
+        origin.owner, origin.scope, _settled_source(origin.source), origin.listener, origin.distribution
+    )
+
+
+def _settled_source(source: Source) -> Source:
+    return replace(source, path=source.file)
+
+
+def _settled(spans: Spans, text: str, settle: Callable[[Origin], Origin]) -> Spans:
+    settled = [
+        replace(
+            span,
+            origin=settle(span.origin),
+            source=None if span.source is None else _settled_source(span.source),
+            section_origin=None if span.section_origin is None else settle(span.section_origin),
+        )
+        for span in spans
+    ]
+    return Spans(settled, text)
