@@ -21,6 +21,37 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _OF_THE_OUTSIDE = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "PYTHONIOENCODING", "TTY_COMPATIBLE")
 
 
+PLUGINS = """
+    from pathlib import Path
+    from pydantic import BaseModel, SecretStr
+    from foreword import SystemPrompt, ToolSchema, plugin
+
+    Path(__file__).with_name("mark").write_text("ran")
+    print("importing plugs")
+
+    class Config(BaseModel):
+        currency: str = "EUR"
+        key: SecretStr | None = None
+
+    @plugin(name="acme-billing", config=Config)
+    def billing(config: Config, prompt: SystemPrompt) -> None:
+        prompt.variable("currency", config.currency)
+        prompt.section("billing:rules", "Quote prices in {{currency}}.", order=20)
+        prompt.context("billing:hours", "Open from nine to five.", order=10)
+        prompt.tools([ToolSchema("refund", "Refund an order.", {"type": "object"})])
+        prompt.section("tool:refund", "Refund once.", order=110, requires_tools=["refund"])
+
+    @plugin(name="acme-legal")
+    def legal(prompt: SystemPrompt) -> None:
+        prompt.section("legal:notice", "This is no advice.", order=50)
+
+        @prompt.on_assemble
+        async def watch(assembly, context, call_next):
+            return await call_next()
+
+    @plugin(name="acme-quiet")
+    def quiet() -> None: ...
+"""
 _written: set[str] = set()  # folders
 
 
@@ -42,10 +73,19 @@ def write(folder: Path, code: str, name: str = "target.py") -> str:
     return str(path)
 
 
-def run(*arguments: str, columns: int = 100, folder: Path | None = None) -> Ran:
+def deployment(folder: Path, text: str, name: str = "foreword.yaml") -> Path:
+    """A deployment file, without its first line, beside the plugins that tests use; gives back its path."""
+    write(folder, PLUGINS, "plugs.py")
+    file = folder / name
+    file.write_text(("foreword = 1\n" if name.endswith(".toml") else "foreword: 1\n") + dedent(text).lstrip("\n"))
+    return file
+
+
+def run(*arguments: str, columns: int | None = 100, folder: Path | None = None, **environment: str) -> Ran:
     """Run in this process, with pipes for outputs."""
+    given = {"COLUMNS": None if columns is None else str(columns), **environment}
     with chdir(folder or Path.cwd()):
-        done = CliRunner(env={"COLUMNS": str(columns)}).invoke(main, arguments, prog_name="foreword")
+        done = CliRunner(env=given).invoke(main, arguments, prog_name="foreword")
     _forget_modules()
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -55,7 +95,12 @@ def run(*arguments: str, columns: int = 100, folder: Path | None = None) -> Ran:
 def piped(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run in a process of its own, with pipes for outputs."""
     return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, cwd=folder, env=_environment(environment), check=False, timeout=60
+        [*COMMAND, *arguments],
+        capture_output=True,
+        cwd=folder,
+        env=clean_environment(environment),
+        check=False,
+        timeout=60,
     )
 
 
@@ -69,7 +114,12 @@ def in_terminal(*arguments: str, folder: Path, columns: int = 100, **environment
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=_environment(environment)
+        [*COMMAND, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=folder,
+        env=clean_environment(environment),
     )
     os.close(theirs)
     with process:
@@ -103,6 +153,6 @@ def _read(descriptor: int) -> Iterator[bytes]:
         yield data
 
 
-def _environment(given: Mapping[str, str]) -> dict[str, str]:
+def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_OUTSIDE}
     return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", **given}

@@ -255,7 +255,6 @@ def test_wrong_usage_is_told_in_one_paragraph(tmp_path: Path) -> None:
     """A command line that cannot be understood exits with 2 and says where the help is."""
     for arguments in (
         ["shwo"],
-        ["show"],
         ["show", "a:b", "--anotate"],
         ["show", "a:b", "c"],
         ["show", "a:b", "--scope"],

@@ -53,6 +53,7 @@ def test_effective_in_yaml(folder: Folder) -> None:
         "system_prompt.section_ties": '"registration"',
         "system_prompt.limits.value": "4194304",
         "system_prompt.limits.rendered": "16777216",
+        "log.store": '"sqlite:foreword.db"',
     }
 
 
@@ -102,13 +103,17 @@ def properties(schema: dict, *path: str) -> set[str]:  # type: ignore[type-arg]
 def test_the_schema_has_every_key() -> None:
     """The schema knows the keys of the file, with a description each, and allows no other."""
     made = schema()
-    assert properties(made, "properties") == {"foreword", "system_prompt", "variables", "plugins", "agents", "sections"}
+    assert properties(made, "properties") == {
+        "foreword", "system_prompt", "variables", "plugins", "agents", "sections", "log", "lint"
+    }  # fmt: skip
     assert made["required"] == ["foreword"]
     assert made["additionalProperties"] is False
     assert all(each["description"] for each in made["properties"].values())
     plugin = made["properties"]["plugins"]["anyOf"][0]["items"]
     assert set(plugin["properties"]) == {"id", "use", "config", "disabled"}
     assert plugin["required"] == ["id", "use"]
+    agent = made["properties"]["agents"]["anyOf"][0]["additionalProperties"]["anyOf"][0]
+    assert set(agent["properties"]) == {"model", "persona", "tools", "labels"}
     section = made["properties"]["sections"]["anyOf"][0]["additionalProperties"]
     assert set(section["properties"]) == {"enabled", "order", "text", "file", "why"}
 

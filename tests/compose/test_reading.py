@@ -12,6 +12,7 @@ from tests.compose.support import Folder, places
 
 from foreword.compose import DeploymentError, read_deployment
 from foreword.prompt.config import PromptLimits
+from foreword.wire.request import ModelConfig
 
 WHOLE = """
 system_prompt: {persona: {file: personas/acme.md}, section_ties: name, tool_order: [refund, "<unlisted-tools>"]}
@@ -26,8 +27,12 @@ sections:
   style: {text: {file: style.md}}
   rules: {file: style.md}
 agents:
-  support:
-  researcher: {persona: You look things up., tools: {allow: ["mcp__orders__*"], deny: [refund]}}
+  support: {model: "openai:gpt-5", labels: {tenant: acme}}
+  researcher:
+    persona: You look things up.
+    tools: {allow: ["mcp__orders__*"], deny: [refund]}
+    model: {use: "deepseek:deepseek-chat", settings: {temperature: 0.2, stop: ["$${"]}}
+log: {store: "${env:FOREWORD_LOG:-sqlite:var/foreword.db}"}
 """
 
 WHOLE_TOML = """
@@ -52,8 +57,13 @@ tone = {text = "Be brief."}
 style = {text = {file = "style.md"}}
 rules = {file = "style.md"}
 [agents]
-support = {}
-researcher = {persona = "You look things up.", tools = {allow = ["mcp__orders__*"], deny = ["refund"]}}
+support = {model = "openai:gpt-5", labels = {tenant = "acme"}}
+[agents.researcher]
+persona = "You look things up."
+tools = {allow = ["mcp__orders__*"], deny = ["refund"]}
+model = {use = "deepseek:deepseek-chat", settings = {temperature = 0.2, stop = ["$${"]}}
+[log]
+store = "${env:FOREWORD_LOG:-sqlite:var/foreword.db}"
 """
 
 
@@ -80,6 +90,11 @@ def test_the_whole_file(folder: Folder, text: str, name: str) -> None:
     researcher = deployment.agents["researcher"]
     assert (researcher.persona, researcher.allow) == ("You look things up.", ("mcp__orders__*",))
     assert researcher.deny == ("refund",)
+    assert deployment.agents["support"].model == ModelConfig("openai", "gpt-5")
+    assert deployment.agents["support"].labels == {"tenant": "acme"}
+    assert researcher.model == ModelConfig("deepseek", "deepseek-chat", {"temperature": 0.2, "stop": ["${"]})
+    assert researcher.labels == {}
+    assert deployment.log.store == "${env:FOREWORD_LOG:-sqlite:var/foreword.db}"
 
 
 def test_least_file(folder: Folder) -> None:
@@ -212,15 +227,30 @@ WRONG = {
     "plugin: []": ("plugin", 'did you mean "plugins"?'),
     "systemprompt: {}": ("systemprompt", 'did you mean "system_prompt"?'),
     "presets: {}": ("presets", "not supported yet"),
-    "log: {}": ("log", "not supported yet"),
+    "log: {}": ("log.store", "is missing"),
+    "log: sqlite:a.db": ("log", "must be what is said of the log, not a string"),
+    "log: {store: ''}": ("log.store", "must be a store"),
+    "log: {store: a.db}": ("log.store", "given as sqlite:PATH"),
+    "log: {store: 'postgres://u:p@h/d'}": ("log.store", "given as sqlite:PATH"),
+    "log: {store: 'sqlite:a.db', keep: 30d}": ("log.keep", "not supported yet"),
+    "log: {store: 'sqlite:a.db', content: masked}": ("log.content", "not supported yet"),
+    "log: {store: '${env:NO}'}": ("log.store", "NO is not set"),
+    "log: {stor: 'sqlite:a.db', store: 'sqlite:a.db'}": ("log.stor", 'did you mean "store"?'),
     "before: x": ("before", "not supported yet"),
     "plugins: [{id: a, use: b, remove: true}]": ("plugins[0].remove", "not supported yet"),
     "plugins: [{id: a, use: b, after: c}]": ("plugins[0].after", "not supported yet"),
     "plugins: [{id: a, use: b, grants: []}]": ("plugins[0].grants", "not supported yet"),
-    "agents: {a: {model: x}}": ("agents.a.model", "not supported yet"),
+    "agents: {a: {model: x}}": ("agents.a.model", "write provider:model"),
+    "agents: {a: {model: 5}}": ("agents.a.model", "must be a model, as in openai:gpt-5, or {use: …, settings: {…}}"),
+    "agents: {a: {model: {}}}": ("agents.a.model.use", "is missing"),
+    "agents: {a: {model: {use: 'openai:'}}}": ("agents.a.model.use", "write provider:model"),
+    "agents: {a: {model: {use: 'a:b', temperature: 0}}}": ("agents.a.model.temperature", "is no key of a model"),
+    "agents: {a: {model: {use: 'a:b', settings: [x]}}}": ("agents.a.model.settings", "must be a mapping"),
+    "agents: {a: {model: 'openai:${env:HOME}'}}": ("agents.a.model", "secrets belong"),
+    "agents: {a: {labels: [x]}}": ("agents.a.labels", "must be a mapping"),
+    "agents: {a: {labels: {tenant: 7}}}": ("agents.a.labels.tenant", "put it in quotes"),
     "agents: {a: {preset: x}}": ("agents.a.preset", "not supported yet"),
     "agents: {a: {delegates: []}}": ("agents.a.delegates", "not supported yet"),
-    "agents: {a: {labels: {}}}": ("agents.a.labels", "not supported yet"),
     "plugins: {a: b}": ("plugins", "must be a list of plugins, not a mapping"),
     "plugins: [x]": ("plugins[0]", "must be a plugin's entry, not a string"),
     "plugins: [{use: b}]": ("plugins[0].id", "is missing"),
@@ -361,8 +391,16 @@ def test_files_that_cannot_be_read(folder: Folder, tmp_path: Path) -> None:
     for name, words in {**cases, "notes.txt": "by its name"}.items():
         with pytest.raises(DeploymentError, match=words) as caught:
             read_deployment(tmp_path / name)
-        assert len(caught.value.faults) == 1
+        (fault,) = caught.value.faults
+        assert fault.message.startswith(("is ", "has "))
         assert caught.value.__cause__ is None
+
+
+def test_a_version_of_another_time(folder: Folder) -> None:
+    """A number that is not the one number that it may be is told without calling it one."""
+    with pytest.raises(DeploymentError) as caught:
+        read_deployment(folder.write("foreword.yaml", "foreword: 2\n"))
+    assert [fault.message for fault in caught.value.faults] == ["must be 1"]
 
 
 def test_a_missing_file_names_those_that_are_there(folder: Folder) -> None:

@@ -105,11 +105,26 @@ def test_short_values_withhold_the_message() -> None:
     assert secrets.hide("no such pin") == "no such pin"
 
 
+def test_names_are_not_withheld() -> None:
+    """Of a name, a short value takes nothing away; a longer one is taken out as anywhere."""
+    secrets = Secrets({"PIN": "42", "KEY": "sesame-and-more"})
+    secrets.filled_in(["${env:PIN}", "${env:KEY}"])
+    assert secrets.hide("rule:42", withhold=False) == "rule:42"
+    assert secrets.hide("rule:sesame-and-more", withhold=False) == "rule:${env:KEY}"
+
+
 def test_stripped_values_are_hidden() -> None:
     """Who strips a value, or takes one line of it, does not show it either."""
     secrets = Secrets({"A": " pw12\n", "B": "-----BEGIN-----\nMIIEpAIBAAKCAQEA\n"})
     secrets.filled_in("${env:A}${env:B}")
     assert secrets.hide("no pw12 and no MIIEpAIBAAKCAQEA") == "no ${env:A} and no ${env:B}"
+
+
+def test_values_in_an_excerpt_are_hidden() -> None:
+    """An error's excerpt of a line has a blank for each character that cannot be shown; a value is found there, too."""
+    secrets = Secrets({"KEY": "one\x1btwo\x00"})
+    secrets.filled_in("${env:KEY}")
+    assert secrets.hide("in 'one two '") == "in '${env:KEY} '"
 
 
 def test_only_what_was_given_is_hidden() -> None:

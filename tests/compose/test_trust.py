@@ -84,6 +84,17 @@ def test_a_damaged_list(folder: Folder, store: TrustStore, text: str) -> None:
         store.trusts(folder.deployment(""))
 
 
+def test_what_was_looked_at_is_trusted(folder: Folder, store: TrustStore) -> None:
+    """Given the bytes that were read, those are trusted, and what the file has become meanwhile is not."""
+    file = folder.deployment("variables: {}\n")
+    content = file.read_bytes()
+    file.write_text("foreword: 1\nplugins: [{id: a, use: 'evil:x'}]\n")
+    entry = store.trust(file, content)
+    assert store.entries() == (entry,)
+    assert not store.trusts(file)
+    assert store.trusts(file, content)
+
+
 def test_what_cannot_be_read_is_not_trusted(folder: Folder, store: TrustStore) -> None:
     """Only a file that is there can be trusted."""
     with pytest.raises(DeploymentError, match="is not there"):

@@ -2,37 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from foreword.cli.tool_list import size_of
 from foreword.jsonvalue import thaw
 
 if TYPE_CHECKING:
-    from foreword.cli.targets import Shown
+    from foreword.cli.hiding import Hiding
+    from foreword.cli.shown import Shown
+    from foreword.errors import EntryRef
     from foreword.prompt.origin import Origin
     from foreword.prompt.rendering import Rendering
     from foreword.prompt.spans import Span, Spans
 
-__all__ = ["as_json"]
+__all__ = ["as_json", "ref_as_json", "without_secrets"]
+
+_OUR_WORDS: Final = frozenset({"kind", "stage", "action", "source", "state"})
+"""Keys whose values nobody else chooses."""
 
 
 def as_json(shown: Shown) -> dict[str, Any]:
-    """Text, snapshot, tools, where each stretch comes from, and the deterministic part of the trace."""
+    """Text, snapshot, tools, where each stretch comes from, and the deterministic part of the trace.
+
+    What the model gets is told as it is; of the rest, what is to be hidden is.
+    """
     rendering = shown.rendering
+    about = {
+        "spans": _spans(rendering.spans),
+        "snapshot_spans": _spans(rendering.snapshot_spans),
+        "dropped": [ref_as_json(ref) for ref in rendering.dropped],
+        "trace": rendering.trace.to_json(),
+    }
+    told = without_secrets(about, shown.hide)
     return {
         "scope": shown.scope,
         "text": rendering.text,
         "snapshot": rendering.snapshot,
         "digest": rendering.digest,
-        "spans": _spans(rendering.spans),
-        "snapshot_spans": _spans(rendering.snapshot_spans),
+        "spans": told["spans"],
+        "snapshot_spans": told["snapshot_spans"],
         "tools": _tools(rendering),
-        "dropped": [
-            {"kind": ref.kind, "name": ref.name, "owner": ref.owner, "scope": ref.scope, "source": ref.source}
-            for ref in rendering.dropped
-        ],
-        "trace": rendering.trace.to_json(),
+        "dropped": told["dropped"],
+        "trace": told["trace"],
     }
+
+
+def ref_as_json(ref: EntryRef) -> dict[str, str | None]:
+    """Which contribution is meant."""
+    return {"kind": ref.kind, "name": ref.name, "owner": ref.owner, "scope": ref.scope, "source": ref.source}
+
+
+def without_secrets(value: Any, hide: Hiding) -> Any:
+    """A JSON value with secrets taken out of the names in it, and out of reasons, which may be errors of a provider."""
+    if isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        return {key: item if key in _OUR_WORDS else _without(item, key, hide) for key, item in held.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_secrets(item, hide) for item in cast("list[Any]", value)]
+    return hide.name(value) if isinstance(value, str) else value
+
+
+def _without(item: Any, key: str, hide: Hiding) -> Any:
+    return hide(item) if key == "reason" and isinstance(item, str) else without_secrets(item, hide)
 
 
 def _spans(spans: Spans) -> list[dict[str, Any]]:

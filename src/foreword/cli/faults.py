@@ -6,17 +6,19 @@ import sys
 import sysconfig
 import traceback
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from foreword.errors import ForewordError
+from foreword.cli.hiding import Hiding
+from foreword.errors import DeploymentError, ForewordError, ProviderFailedError, UntrustedFileError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-__all__ = ["Fault", "others_code", "place_of"]
+__all__ = ["Fault", "in_one_line", "others_code", "paragraph", "place_of"]
 
 _OURS: Final = Path(__file__).resolve().parents[1]
 _PYTHONS: Final = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
@@ -24,27 +26,53 @@ _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
 
 class Fault(click.ClickException):
-    """A usage, configuration or assembly error."""
+    """A usage, configuration or assembly error.
+
+    Args:
+        message: what is wrong and what to do, in one paragraph.
+        hide: takes secrets out of the traceback of the cause.
+    """
 
     exit_code = 2
 
+    def __init__(self, message: str, hide: Hiding | None = None) -> None:
+        super().__init__(message)
+        self.hide = hide or Hiding()
+
 
 @contextmanager
-def others_code(doing: str) -> Generator[None]:
+def others_code(doing: str, hide: Hiding | None = None) -> Generator[None]:
     """Around the user's own code: what it prints goes to stderr, and what it raises becomes a fault that says where.
+
+    Args:
+        doing: what it is run for, as in "calling build".
+        hide: takes secrets out of what it raises; what it prints is its own affair.
 
     Raises:
         Fault: the code raised; with the cause.
+        DeploymentError, UntrustedFileError: a deployment cannot be opened; they say where and why themselves.
     """
     try:
         with redirect_stdout(sys.stderr):
             yield
-    except click.ClickException:
+    except (click.ClickException, DeploymentError, UntrustedFileError, KeyboardInterrupt, GeneratorExit):
         raise
-    except SystemExit as error:
-        raise Fault(f"{_at(error)}the code left with sys.exit({error.code!r}) while {doing}") from error
-    except Exception as error:  # anything at all: the code is not ours
-        raise Fault(_told(error, doing)) from error
+    except BaseException as error:  # anything at all: the code is not ours
+        if any(isinstance(each, KeyboardInterrupt) for each in _leaves(error)):
+            raise KeyboardInterrupt from error
+        hide = hide or Hiding()
+        raise Fault(hide.name(_told(error, doing, hide)), hide) from error
+
+
+def paragraph(error: ForewordError) -> str:
+    """An error of ours in words; of a deployment, each fault in one line, behind its place."""
+    if not isinstance(error, DeploymentError):
+        return str(error)
+    told = [in_one_line(str(fault)) for fault in error.faults]
+    if len(told) == 1:
+        return told[0]
+    lines = "".join(f"\n  {each}" for each in told)
+    return f"{error.faults[0].file} has {len(told)} faults:{lines}\nmend them all, then run the command again"
 
 
 def place_of(error: BaseException) -> str | None:
@@ -55,14 +83,38 @@ def place_of(error: BaseException) -> str | None:
     return f"{_short(frames[-1].filename)}:{frames[-1].lineno}" if frames else None
 
 
-def _told(error: Exception, doing: str) -> str:
-    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+def _told(error: BaseException, doing: str, hide: Hiding) -> str:
+    notes = "".join(f"\n{hide(str(note))}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, ForewordError):
-        return f"{_at(error)}{error}{notes}{_causes(error)}"
+        return f"{_at(error)}{_ours(error, hide)}{notes}{_causes(error)}"
+    for each in _leaves(error):
+        if isinstance(each, SystemExit):
+            return f"{_at(each)}the code left with {hide(f'sys.exit({each.code!r})')} while {doing}"
+    what = "; ".join(f"{_at(each)}{hide(_words(each))}" for each in _leaves(error))
+    return f"{what}{notes}, while {doing}; --traceback shows the way there"
+
+
+def _ours(error: ForewordError, hide: Hiding) -> str:
+    """What an error of ours says, without secrets in what it cites of the user's code."""
+    if isinstance(error, ProviderFailedError):
+        return str(ProviderFailedError([replace(each, message=hide(each.message)) for each in error.failures]))
+    return hide(str(error))
+
+
+def _words(error: BaseException) -> str:
+    """What an error of the user's code says."""
     name = type(error).__name__
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    what = f"{name}: {message}" if message else name
-    return f"{_at(error)}{what}{notes}, while {doing}; --traceback shows the way there"
+    try:
+        message = error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception:  # its own code, too
+        message = "(it cannot say what)"
+    return f"{name}: {message}" if message else name
+
+
+def in_one_line(text: str) -> str:
+    """The lines of a text behind one another."""
+    *lines, last = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join([*(line if line[-1] in ".,:;" else f"{line};" for line in lines), last])
 
 
 def _at(error: BaseException) -> str:

@@ -9,13 +9,32 @@ import os
 import sys
 import traceback
 from io import TextIOWrapper
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from foreword.cli.cache import cache
+from foreword.cli.catalog import catalog
+from foreword.cli.config import config
+from foreword.cli.demo import demo
+from foreword.cli.diff import diff
+from foreword.cli.explain import explain
+from foreword.cli.faults import Fault, paragraph
+from foreword.cli.init import init
+from foreword.cli.lint import lint
+from foreword.cli.log import log
 from foreword.cli.options import TRACEBACK
+from foreword.cli.plugins import plugins
+from foreword.cli.run import run
+from foreword.cli.schema import schema
 from foreword.cli.show import show
-from foreword.cli.terminal import complain, escaped
+from foreword.cli.terminal import complain, say
+from foreword.cli.tokens import tokens
+from foreword.cli.trust import trust
+from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from foreword.cli.hiding import Hiding
 
 __all__ = ["main"]
 
@@ -24,7 +43,20 @@ _INTERRUPTED: Final = 130  # what shells say of a process that Ctrl-C ended
 
 
 class Commands(click.Group):
-    """A group of commands whose errors are told in our way."""
+    """A group of commands whose errors are told in our way, and whose help lists them by what they are for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which they are listed."""
+        return [command.name or "" for commands in _COMMANDS.values() for command in commands]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under what they are for."""
+        width = max(map(len, self.list_commands(ctx)))
+        for purpose, commands in _COMMANDS.items():
+            with formatter.section(purpose):
+                formatter.write_dl(
+                    [((command.name or "").ljust(width), command.get_short_help_str(100)) for command in commands]
+                )
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run a command line and leave with its exit code, as click's own does."""
@@ -52,7 +84,10 @@ class Commands(click.Group):
         except (click.UsageError, click.Abort, click.exceptions.Exit):
             raise  # click's own affairs
         except click.ClickException as fault:
-            return _fail(ctx, fault.__cause__ or fault, fault.format_message())
+            hide = fault.hide if isinstance(fault, Fault) else None
+            return _fail(ctx, fault.__cause__ or fault, fault.format_message(), hide)
+        except ForewordError as error:
+            return _fail(ctx, error, paragraph(error))
         except BrokenPipeError:  # whoever reads us has seen enough
             _forget_stdout()
             return 0
@@ -87,12 +122,24 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-main.add_command(show)
+_COMMANDS: Final[dict[str, list[click.Command]]] = {
+    "Look at a prompt": [show, explain, diff, tokens, cache, lint],
+    "Run an agent": [run, log, demo],
+    "Look at a deployment": [config, plugins],
+    "Set up a deployment": [init, trust, schema],
+    "Write plugins": [catalog],
+}
+"""All commands, by what they are for, in the order of the help."""
+
+for _commands in _COMMANDS.values():
+    for _command in _commands:
+        main.add_command(_command)
 
 
-def _fail(context: click.Context, fault: BaseException, message: str) -> int:
+def _fail(context: click.Context, fault: BaseException, message: str, hide: Hiding | None = None) -> int:
     if context.meta.get(TRACEBACK):
-        sys.stderr.write(escaped("".join(traceback.format_exception(fault))))
+        told = "".join(traceback.format_exception(fault))
+        say(told if hide is None else hide(told))
     complain(message)
     return _ERROR
 

@@ -7,12 +7,17 @@ from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["TRACEBACK", "traceback_option"]
+__all__ = ["TRACEBACK", "json_option", "traceback_option"]
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 TRACEBACK: Final = "foreword.traceback"
 """Where `click.Context.meta` keeps whether a traceback is wanted."""
+
+
+def json_option(command: C) -> C:
+    """Give a command ``--json``, as the parameter ``as_json``."""
+    return click.option("--json", "as_json", is_flag=True, help="The same as one JSON document.")(command)
 
 
 def traceback_option(command: C) -> C:

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from foreword.cli.annotate import blocks_of
 from foreword.cli.gutter import Gutter, Palette
-from foreword.cli.terminal import Piece
+from foreword.cli.heading import count, heading
 from foreword.cli.tool_list import tool_blocks
 from foreword.cli.trace_list import trace_rows
-from foreword.cli.wrapping import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from foreword.cli.gutter import Block
-    from foreword.cli.targets import Shown
+    from foreword.cli.shown import Shown
     from foreword.cli.terminal import Row, Screen
 
 __all__ = ["Part", "report"]
@@ -32,9 +31,10 @@ def report(shown: Shown, parts: Sequence[Part], screen: Screen) -> Iterator[Row]
     for at, part in enumerate(parts):
         if at:
             yield ()
-        yield from _heading(*_title(shown, part, blocks[part]), screen)
+        yield from heading(*_title(shown, part, blocks[part]), screen)
+        yield ()
         if part == "trace":
-            yield from trace_rows(shown.rendering.trace, screen)
+            yield from trace_rows(shown.rendering.trace, screen, shown.hide)
         else:
             yield from gutter.rows(blocks[part])
 
@@ -56,32 +56,17 @@ def _title(shown: Shown, part: Part, blocks: Sequence[Block]) -> tuple[str, str]
     """The title of a part, and the facts behind it."""
     owners = {note.owner for block in blocks for note in block.notes}
     whole = sum(1 for block in blocks if block.notes)
-    by = f"by {_count(len(owners), 'owner')}"
+    by = f"by {count(len(owners), 'owner')}"
     match part:
         case "prompt":
-            scope = "" if shown.scope is None else f" of scope {shown.scope}"
+            scope = "" if shown.scope is None else f" of {'agent' if shown.is_agent else 'scope'} {shown.scope}"
             size = len(shown.rendering.text)
-            return f"Prompt{scope}", f"{_count(size, 'character')}, {_count(whole, 'section')} {by}"
+            return f"Prompt{scope}", f"{count(size, 'character')}, {count(whole, 'section')} {by}"
         case "contexts":
             size = len(shown.rendering.snapshot)
-            return "Runtime contexts", f"{_count(size, 'character')}, {_count(whole, 'context')} {by}"
+            return "Runtime contexts", f"{count(size, 'character')}, {count(whole, 'context')} {by}"
         case "tools":
             size = sum(note.size for block in blocks for note in block.notes)
-            return "Tools", f"{_count(size, 'character')} as JSON, {_count(whole, 'tool')} {by}"
+            return "Tools", f"{count(size, 'character')} as JSON, {count(whole, 'tool')} {by}"
         case "trace":
             return "Trace", "what came in and left, stage by stage"
-
-
-def _heading(title: str, facts: str, screen: Screen) -> Iterator[Row]:
-    title = screen.name(title)
-    whole = wrapped(f"{title}  {facts}", screen.width)
-    if len(whole) == 1:
-        yield (Piece(title, "bold"), Piece(f"  {facts}", "dim"))
-    else:
-        yield from ((Piece(row, "bold"),) for row in wrapped(title, screen.width))
-        yield from ((Piece(row, "dim"),) for row in wrapped(facts, screen.width))
-    yield ()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

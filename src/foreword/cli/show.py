@@ -9,13 +9,17 @@ import click
 from foreword.cli.options import traceback_option
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from foreword.cli.report import Part
+    from foreword.cli.shown import Shown
 
 __all__ = ["show"]
 
 
 @click.command(short_help="Print a prompt, and who put what there.")
-@click.argument("target")
+@click.argument("target", required=False)
+@click.option("--agent", metavar="NAME", help="The prompt of this agent of the deployment.")
 @click.option("--annotate", is_flag=True, help="The prompt with a gutter: owner, section, scope, characters.")
 @click.option("--contexts", is_flag=True, help="The runtime-context snapshot; with --annotate, behind the prompt.")
 @click.option("--tools", is_flag=True, help="The tools: owner, name, description, parameters, characters.")
@@ -24,20 +28,30 @@ __all__ = ["show"]
 @click.option("--json", "as_json", is_flag=True, help="All of it as one JSON document, whatever else is asked for.")
 @traceback_option
 def show(
-    *, target: str, annotate: bool, contexts: bool, tools: bool, trace: bool, scope: str | None, as_json: bool
+    *,
+    target: str | None,
+    agent: str | None,
+    annotate: bool,
+    contexts: bool,
+    tools: bool,
+    trace: bool,
+    scope: str | None,
+    as_json: bool,
 ) -> None:
     """Print the prompt of TARGET: to a pipe or a file, its exact text and a newline.
 
-    TARGET is module:name or path/file.py:name of a SystemPrompt, or of a function, plain or async, that returns one.
+    TARGET is a deployment file (.yaml, .yml, .toml). Without one it is foreword.yaml, .yml or .toml of the current
+    folder, if you trust it (see foreword trust).
+
+    Or it is module:name or path/file.py:name of a SystemPrompt, or of a function, plain or async, that returns one.
     Imports find what stands in the current folder, and in the file's own.
 
     In the gutter a solid bar begins a line and a broken one goes on with it; the bar is heavy where a row is the value
     of a variable. Blank lines without a bar are the assembler's.
     """
-    from foreword.cli.targets import rendered
     from foreword.cli.terminal import Screen, write_json, write_rows, write_text
 
-    with rendered(target, scope) as shown:
+    with _rendered(target, agent, scope) as shown:
         if as_json:
             from foreword.cli.as_json import as_json as document
 
@@ -46,7 +60,21 @@ def show(
             from foreword.cli.report import report
 
             asked: dict[Part, bool] = {"prompt": annotate, "contexts": contexts, "tools": tools, "trace": trace}
-            screen = Screen.of_stdout()
+            screen = Screen.of_stdout(shown.hide.name)
             write_rows(report(shown, [part for part, wanted in asked.items() if wanted], screen), screen)
         else:
             write_text(shown.rendering.snapshot if contexts else shown.rendering.text)
+
+
+def _rendered(target: str | None, agent: str | None, scope: str | None) -> AbstractContextManager[Shown]:
+    if target is None or target.endswith((".yaml", ".yml", ".toml")):
+        if agent is not None and scope is not None:
+            raise click.UsageError("--agent and --scope both say whose prompt it is; give one of them")
+        from foreword.cli.agents import rendered as rendered_deployment
+
+        return rendered_deployment(target, agent, scope)
+    if agent is not None:
+        raise click.UsageError(f'--agent is for deployment files, and "{target}" is none; --scope NAME chooses a scope')
+    from foreword.cli.targets import rendered
+
+    return rendered(target, scope)

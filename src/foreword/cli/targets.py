@@ -10,22 +10,27 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from foreword.cli.faults import Fault, others_code
+from foreword.cli.folders import here
+from foreword.cli.shown import scope_of, shown_of
 from foreword.errors import did_you_mean
-from foreword.kernel.scope import GLOBAL, ScopeKey
 from foreword.prompt.asking import run_loop
 from foreword.prompt.context import AssembleContext
 from foreword.prompt.system_prompt import SystemPrompt
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Coroutine, Generator
     from types import ModuleType
 
-    from foreword.prompt.rendering import Rendering
+    from foreword.cli.shown import Shown
 
-__all__ = ["Shown", "Target", "rendered"]
+__all__ = ["Target", "answered", "rendered"]
+
+T = TypeVar("T")
+
+_WAY_OUT: Final = "give a function that returns the view of the one you mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,12 @@ class Target:
             Fault: it is neither.
         """
         home, colon, name = typed.rpartition(":")
+        if home.endswith((".yaml", ".yml", ".toml")):
+            raise Fault(f'"{typed}" is no deployment file; one of its agents is shown with: {home} --agent {name}')
         if colon and home and name and "/" not in name:
             return cls(home, name)
         way_out = "name what is in it, as in module:name or path/file.py:name"
-        raise Fault(f'"{typed}" does not say which object to show; {way_out}')
+        raise Fault(f'"{typed}" does not say which object to show; {way_out}, or give a deployment file (.yaml, .toml)')
 
     @property
     def file(self) -> Path | None:
@@ -55,14 +62,6 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.home}:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A rendering, and the scope that it is for."""
-
-    rendering: Rendering
-    scope: str | None  # None for the global layer
 
 
 @contextmanager
@@ -83,25 +82,45 @@ def rendered(typed: str, scope: str | None) -> Generator[Shown]:
         yield _render(_make(_look_up(_load(target), target), target), target, scope)
 
 
+@contextmanager
+def answered(typed: str, doing: str, ask: Callable[[SystemPrompt], Coroutine[Any, Any, T]]) -> Generator[T]:
+    """Find a target, and ask its prompt something within an event loop; while the context is open, as `rendered`.
+
+    Args:
+        typed: ``module:name`` or ``path/file.py:name``.
+        doing: what for, as in "linting".
+        ask: what to do with the prompt.
+
+    Raises:
+        Fault: there is no such target, or its code failed; or the answer is one.
+    """
+    target = Target.parse(typed)
+    with _importable(target.file):
+        made = _make(_look_up(_load(target), target), target)
+
+        async def asked() -> T:
+            return await ask(_checked(await made if inspect.isawaitable(made) else made, target))
+
+        with others_code(f"{doing} {target}"):
+            answer = run_loop(asked, may_hang=True)
+        yield answer
+
+
 def _render(made: object, target: Target, scope: str | None) -> Shown:
     if inspect.isawaitable(made):
         with others_code(f"making and rendering {target}"):
             return run_loop(lambda: _render_async(made, target, scope), may_hang=True)
     prompt = _checked(made, target)
-    key = _scope_of(prompt, scope)
+    key = scope_of(prompt, scope, _WAY_OUT)
     with others_code(f"rendering {target}"):
-        return _shown(prompt.render_sync(AssembleContext(scope=key)), key)
+        return shown_of(prompt.render_sync(AssembleContext(scope=key)), key)
 
 
 async def _render_async(made: Awaitable[object], target: Target, scope: str | None) -> Shown:
     """In one event loop: what an async function opens may belong to its loop."""
     prompt = _checked(await made, target)
-    key = _scope_of(prompt, scope)
-    return _shown(await prompt.render(AssembleContext(scope=key)), key)
-
-
-def _shown(rendering: Rendering, key: ScopeKey) -> Shown:
-    return Shown(rendering, None if key is GLOBAL else key.name)
+    key = scope_of(prompt, scope, _WAY_OUT)
+    return shown_of(await prompt.render(AssembleContext(scope=key)), key)
 
 
 # -- modules and files -------------------------------------------------------------------------------------------------
@@ -111,11 +130,8 @@ def _shown(rendering: Rendering, key: ScopeKey) -> Shown:
 def _importable(file: Path | None) -> Generator[None]:
     """Let imports find what stands in the current folder, and before that what stands in the file's own."""
     before = sys.path.copy()
-    try:
-        here = Path.cwd()
-    except FileNotFoundError as error:
-        raise Fault("the current folder is gone; change to one that exists") from error
-    folders = [here] if file is None else [file.absolute().parent, here]
+    current = here()
+    folders = [current] if file is None else [file.absolute().parent, current]
     sys.path[:0] = [path for path in dict.fromkeys(map(str, folders)) if path != sys.path[0]]
     try:
         yield
@@ -227,21 +243,3 @@ def _checked(made: object, target: Target) -> SystemPrompt:
         return made
     what = "None" if made is None else f"a {type(made).__name__}"
     raise Fault(f"{target} gives {what}; show takes a SystemPrompt, or a function that returns one")
-
-
-def _scope_of(prompt: SystemPrompt, name: str | None) -> ScopeKey:
-    if name is None:
-        return prompt.key
-    keys = _chained([GLOBAL, *prompt.scopes, prompt.key])
-    named = [key for key in keys if key.name == name]
-    if len(named) == 1:
-        return named[0]
-    if named:
-        way_out = "give a function that returns the view of the one you mean"
-        raise Fault(f'there are {len(named)} scopes called "{name}"; {way_out}')
-    raise Fault(f'there is no scope "{name}"; {did_you_mean(name, {key.name for key in keys}, "scopes")}')
-
-
-def _chained(keys: Iterable[ScopeKey]) -> list[ScopeKey]:
-    """The keys and their ancestors, each once."""
-    return list(dict.fromkeys(above for key in keys for above in (*key.chain(), key)))

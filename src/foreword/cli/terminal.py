@@ -15,9 +15,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Piece", "Row", "Screen", "complain", "escaped", "write_json", "write_rows", "write_text"]
+__all__ = [
+    "UNBOUNDED",
+    "Piece",
+    "Row",
+    "Screen",
+    "aside",
+    "complain",
+    "escaped",
+    "say",
+    "stream_json",
+    "stream_text",
+    "warn",
+    "write_json",
+    "write_rows",
+    "write_text",
+]
 
 UNSAFE: Final = re.compile(
     "["
@@ -29,7 +44,10 @@ UNSAFE: Final = re.compile(
     "]"
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_FALLBACK_SIZE: Final = (100, 24)  # of what is no terminal and says nothing in COLUMNS
+UNBOUNDED: Final = 1_000_000
+"""The width of a screen on which nothing is ever wrapped."""
+
+_FALLBACK: Final = 100  # cells; the width of what is no terminal and says nothing in COLUMNS
 _NARROWEST: Final = 16
 _ROWS_AT_ONCE: Final = 500
 
@@ -57,12 +75,18 @@ class Screen:
     width: int  # in cells
     has_colours: bool
     encoding: str
+    hide: Callable[[str], str] = str  # takes out of names what nobody is to see
 
     @classmethod
-    def of_stdout(cls) -> Screen:
-        """The screen behind stdout; COLUMNS says how wide it is, if set."""
-        width = shutil.get_terminal_size(_FALLBACK_SIZE).columns
-        return cls(max(width, _NARROWEST), _wants_colours(sys.stdout), _encoding(sys.stdout))
+    def of_stdout(cls, hide: Callable[[str], str] = str, *, fallback: int = _FALLBACK) -> Screen:
+        """The screen behind stdout.
+
+        Args:
+            hide: takes out of names what nobody is to see.
+            fallback: its width in cells, where it is no terminal and COLUMNS is not set.
+        """
+        width = shutil.get_terminal_size((fallback, 24)).columns
+        return cls(max(width, _NARROWEST), _wants_colours(sys.stdout), _encoding(sys.stdout), hide)
 
     def can_show(self, text: str) -> bool:
         """Whether the encoding has all of these characters."""
@@ -72,9 +96,13 @@ class Screen:
         """The text as it can be shown: unsafe characters, and those that the encoding lacks, are spelled out."""
         return _spelled(escaped(text), self.encoding)
 
+    def told(self, text: str) -> str:
+        """The same for what is made of names: no text of a prompt, but something about it."""
+        return self.shown(self.hide(text))
+
     def name(self, text: str) -> str:
         """The same for what has to stay in one line: a newline and a tab are spelled out, too."""
-        return self.shown(text).replace("\n", "\\n").replace("\t", "\\t")
+        return self.told(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def write_text(text: str) -> None:
@@ -95,6 +123,22 @@ def write_json(value: object) -> None:
     if _spelled(text, _encoding(sys.stdout)) != text:
         text = json.dumps(value, indent=2)
     _write(text + "\n")
+
+
+def stream_text(text: str, out: TextIO) -> None:
+    """Write a piece of a text at once: as `write_text`, but without a newline, and to a stream that was stdout once."""
+    if out.isatty():
+        out.write(_spelled(escaped(text), _encoding(out)))
+    else:
+        out.buffer.write(text.encode("utf-8", "surrogatepass"))
+    out.flush()
+
+
+def stream_json(value: object, out: TextIO) -> None:
+    """Write a JSON document in one line, at once."""
+    text = json.dumps(value, ensure_ascii=False)
+    unsafe = UNSAFE if out.isatty() else _SURROGATE
+    stream_text(unsafe.sub(_json_escape, text) + "\n", out)
 
 
 def write_rows(rows: Iterable[Row], screen: Screen) -> None:
@@ -119,8 +163,38 @@ def write_rows(rows: Iterable[Row], screen: Screen) -> None:
 
 def complain(message: str) -> None:
     """Say on stderr what is wrong."""
-    word = "\x1b[1;31merror:\x1b[0m" if _wants_colours(sys.stderr) else "error:"
-    print(word, _spelled(escaped(message), _encoding(sys.stderr)), file=sys.stderr)
+    _say("error:", "31", message)
+
+
+def warn(message: str) -> None:
+    """Say on stderr what is worth a look."""
+    _say("warning:", "33", message)
+
+
+def aside(message: str) -> None:
+    """Say on stderr, in one line, what happens beside the output."""
+    if _has_stderr():
+        before, behind = ("\x1b[2m", "\x1b[0m") if _wants_colours(sys.stderr) else ("", "")
+        sys.stderr.write(before)
+        say(message)
+        sys.stderr.write(f"{behind}\n")
+        sys.stderr.flush()
+
+
+def say(text: str) -> None:
+    """Write a text to stderr, as a terminal can show it."""
+    if _has_stderr():
+        sys.stderr.write(_spelled(escaped(text), _encoding(sys.stderr)))
+
+
+def _say(word: str, colour: str, message: str) -> None:
+    if _has_stderr():
+        sys.stderr.write(f"\x1b[1;{colour}m{word}\x1b[0m " if _wants_colours(sys.stderr) else f"{word} ")
+        say(f"{message}\n")
+
+
+def _has_stderr() -> bool:
+    return getattr(sys, "stderr", None) is not None  # as where a shell closed it: foreword … 2>&-
 
 
 def _without_tail(row: Row) -> Sequence[Piece]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["cell_len", "clipped", "padded", "wrapped"]
 
 _JOINER: Final = "\u200d"
+_WIDEST: Final = 2  # cells of one character; what a joiner makes wider is no one character to a terminal
 _FIRST_MARK: Final = "\u0300"  # below it nothing combines
 _NEVER_FIRST: Final = frozenset("、。，．・：；！？）］｝」』】〉》ーっゃゅょ々")  # in a row of such writing
 
@@ -77,7 +78,8 @@ def _characters(line: str) -> Iterator[str]:
         return
     start = 0
     for at in range(1, len(line)):
-        if line[at] < _FIRST_MARK or (cell_len(line[at]) > 0 and line[at - 1] != _JOINER):
+        joins = line[at - 1] == _JOINER and cell_len(line[start : at + 1]) <= _WIDEST
+        if line[at] < _FIRST_MARK or (cell_len(line[at]) > 0 and not joins):
             yield line[start:at]
             start = at
     if line:

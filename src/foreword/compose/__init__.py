@@ -6,7 +6,15 @@
 `read_deployment` checks a file without running anything; `open_deployment` runs it. What was not named must be trusted.
 """
 
-from foreword.compose.deployment import AgentEntry, Deployment, PluginEntry, SectionChange, Setting
+from foreword.compose.deployment import (
+    AgentEntry,
+    Deployment,
+    LintSettings,
+    LogSettings,
+    PluginEntry,
+    SectionChange,
+    Setting,
+)
 from foreword.compose.discovery import Discovered, discover
 from foreword.compose.loading import App, PluginStatus, open_deployment
 from foreword.compose.reading import read_deployment
@@ -21,6 +29,8 @@ __all__ = [
     "DeploymentError",
     "Discovered",
     "Fault",
+    "LintSettings",
+    "LogSettings",
     "PluginEntry",
     "PluginStatus",
     "SectionChange",

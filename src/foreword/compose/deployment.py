@@ -10,16 +10,20 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from foreword.compose.secrets import shown_value
+from foreword.compose.stores import USUAL_STORE
+from foreword.jsonvalue import FrozenDict
 from foreword.kernel.source import Source
 from foreword.prompt.config import SystemPromptConfig
 from foreword.strictyaml import spelled
+from foreword.tools.masks import ToolMask
 
 if TYPE_CHECKING:
     from foreword.compose.faults import Document
     from foreword.jsonvalue import JsonValue
     from foreword.strictyaml import Path as Way
+    from foreword.wire.request import ModelConfig
 
-__all__ = ["AgentEntry", "Deployment", "PluginEntry", "SectionChange", "Setting"]
+__all__ = ["AgentEntry", "Deployment", "LintSettings", "LogSettings", "PluginEntry", "SectionChange", "Setting"]
 
 DEFAULT: Final = "default"
 
@@ -42,12 +46,19 @@ class PluginEntry:
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """One agent: a scope with a persona and a selection of tools."""
+    """One agent: the model that it asks, a persona, a selection of tools, and what its sessions are labelled with."""
 
     name: str
     persona: str | None = None
     allow: tuple[str, ...] | None = None  # names and patterns; None for no such list
     deny: tuple[str, ...] | None = None
+    model: ModelConfig | None = None
+    labels: Mapping[str, str] = field(default_factory=FrozenDict)
+
+    @property
+    def mask(self) -> ToolMask | None:
+        """Which tools it has; None for all."""
+        return None if self.allow is None and self.deny is None else ToolMask(self.allow, self.deny)
 
     @property
     def path(self) -> Way:
@@ -69,6 +80,22 @@ class SectionChange:
     def path(self) -> Way:
         """Where it stands in the file."""
         return ("sections", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LintSettings:
+    """What the file says to ``foreword lint``; which codes there are is known there."""
+
+    select: tuple[str, ...] = ()  # codes and their beginnings; empty for all
+    ignore: Mapping[str, str] = field(default_factory=FrozenDict)  # by code or ``CODE:NAME``: the reason
+    section_tokens: int | None = None  # None for the usual budget
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What the file says of the log."""
+
+    store: str | None = None  # as written: expressions are not looked up; None for the usual store
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +124,8 @@ class Deployment:
     agents: Mapping[str, AgentEntry]
     sections: Mapping[str, SectionChange]
     _document: Document = field(repr=False, compare=False)
+    lint: LintSettings = LintSettings()
+    log: LogSettings = LogSettings()
 
     @property
     def folder(self) -> Path:
@@ -157,6 +186,8 @@ class Deployment:
                         yield Setting(f"system_prompt.limits.{limit}", str(getattr(config.limits, limit)), DEFAULT)
             elif not spellings & given.keys():
                 yield Setting(f"system_prompt.{name}", json.dumps(getattr(config, name)), DEFAULT)
+        if self.log.store is None:
+            yield Setting("log.store", json.dumps(USUAL_STORE), DEFAULT)
 
     def _where(self, path: Way) -> str:
         place = self._document.place(path)

@@ -46,9 +46,11 @@ def read_file(file: FilePath, name: str) -> bytes:
     try:
         if not file.is_file():  # opening what is no plain file may wait for ever
             what = "is no plain file" if file.exists() else f"is not there; {_neighbours(file)}"
-            _refuse(name, what)
+            raise DeploymentError([Fault(name, None, "", what)])
         with file.open("rb") as stream:
             data = stream.read(MAX_SIZE + 1)
+    except DeploymentError:
+        raise  # it is a ValueError, too
     except OSError as fault:
         _refuse(name, f"cannot be read: {fault.strerror or fault}")
     except ValueError as fault:  # a name that no file can have

@@ -1,4 +1,4 @@
-"""From a deployment file to a running application: its plugins under a kernel, its agents as scopes.
+"""From a deployment file to a running application: its plugins under a kernel, its agents, its log.
 
 Here the deployment's code runs. Its faults join those of the file, and all are told at once; nothing is left behind.
 """
@@ -9,36 +9,45 @@ import os
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from foreword.agent.models.registry import ModelAdapters
+from foreword.compose.agents import DEPLOYMENT, furnished, own_of
 from foreword.compose.configs import check_config
 from foreword.compose.discovery import Found, Unresolved, resolve
 from foreword.compose.files import read_file
 from foreword.compose.guard import guard_of, place_of, told
-from foreword.compose.masks import check_names, mask_of
+from foreword.compose.masks import check_names
+from foreword.compose.models import Shipped
 from foreword.compose.modules import FolderModules
 from foreword.compose.reading import Reading
 from foreword.compose.secrets import Secrets
+from foreword.compose.stores import LateLog, store_of
 from foreword.compose.trust import TrustStore, check_trusted
-from foreword.errors import EntryRef, Fault, ForewordError, RegistrationError
+from foreword.errors import DeploymentError, EntryRef, Fault, ForewordError, RegistrationError, did_you_mean, shown
 from foreword.kernel.context import Context
 from foreword.kernel.fiber import Fiber, FiberState, PluginFiber
 from foreword.kernel.plugins import plugin, spec_of
-from foreword.prompt.contributions import PERSONA_ORDER, PERSONA_SECTION
 from foreword.prompt.system_prompt import SystemPrompt
 from foreword.strictyaml import spelled
+from foreword.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
+    from foreword.agent.agent import Agent
+    from foreword.agent.creation import SetUp
+    from foreword.agent.retry import RetryPolicy
     from foreword.compose.deployment import AgentEntry, Deployment, PluginEntry
     from foreword.compose.faults import Faults
+    from foreword.prompt.context import ContextKey
+    from foreword.session.log import Log
+    from foreword.session.session import Session
+    from foreword.session.store.contract import Store
     from foreword.strictyaml import Path as Way
+    from foreword.wire.request import ModelConfig
 
 __all__ = ["App", "PluginStatus", "open_deployment"]
-
-DEPLOYMENT: Final = "deployment"
-"""The owner of what the file itself contributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +78,102 @@ class App:
     Attributes:
         ctx: the root of its kernel.
         prompt: the view of the prompt on the global layer.
+        tools: the view of the tools on the global layer; the prompt also has those that plugins bring to it alone.
         deployment: the file.
-        agents: for each agent the view of its scope, with its persona and its tools.
+        agents: for each agent of the file a view with its persona and its tools, to look at; `agent` has one run.
         warnings: what is worth a look, and no fault.
         secrets: takes out of a text what the environment gave to plugins: ``app.secrets.hide(text)``.
     """
 
     ctx: Context
     prompt: SystemPrompt
+    tools: ToolRegistry
     deployment: Deployment
     agents: Mapping[str, SystemPrompt]
     warnings: tuple[Fault, ...]
     secrets: Secrets
     _mounted: tuple[_Mounted, ...] = field(repr=False)
+    _log: LateLog = field(repr=False)
+    _shipped: Shipped = field(repr=False)
+
+    @property
+    def log(self) -> Log:
+        """The log of its agents: the one that was given, else that of the file, else ``sqlite:foreword.db`` here.
+
+        It is opened when it is first used, and closed after all agents.
+
+        Raises:
+            StoreError: it is no store's.
+            InactiveContextError: the deployment is closed.
+        """
+        return self._log.log
+
+    async def agent(
+        self,
+        name: str,
+        session: str | Session | None = None,
+        *,
+        model: str | ModelConfig | None = None,
+        labels: Mapping[str, str] | None = None,
+        values: Mapping[ContextKey[Any], object] | None = None,
+        cwd: str | Path | None = None,
+        setup: SetUp | None = None,
+        retry: RetryPolicy | None = None,
+        max_steps: int | None = None,
+    ) -> Agent:
+        """Make an agent of the file that runs; it goes when the deployment is closed, or by its own `dispose`.
+
+        Its persona and its mask are its own: children that it spawns inherit neither.
+
+        Args:
+            name: of an agent in the file. Any number may run at a time, each with a session of its own.
+            session: None for a new one; the id of one that is to go on, the beginning of one, or ``last``; or one that
+                is open already.
+            model: None for that of the file. The providers "anthropic", "openai" and "deepseek" are served by
+                adapters that ship, with keys from ``ANTHROPIC_API_KEY``, ``OPENAI_API_KEY`` and ``DEEPSEEK_API_KEY``,
+                and the addresses of the first two from ``ANTHROPIC_BASE_URL`` and ``OPENAI_BASE_URL``; any other by an
+                adapter that a plugin registers.
+            labels: of a new session, beside those of the file.
+            values: what the providers of its prompt get in their context.
+            cwd: the absolute path of the folder that a new session is about.
+            setup: registers what else it is to have before anybody sees it; sync or async, called with the agent.
+            retry: when a failed request is tried again; None for the stock policy.
+            max_steps: steps that one turn may have; None for the usual number.
+
+        Raises:
+            DeploymentError: the file has no agent of that name.
+            ModelError: nobody serves the model's provider, or its key is missing.
+            MissingExtraError: what serves it is not installed.
+            Exception: as `create_agent`; nothing is left of the agent then.
+        """
+        from foreword.agent.creation import MAX_STEPS, create_agent
+        from foreword.agent.model_selection import model_config
+
+        entry = self._entry(name)
+        config = entry.model if model is None else model_config(model)
+        if config is not None:
+            self._shipped.serve(config.provider, self.ctx)
+        return await create_agent(
+            self.ctx,
+            name,
+            model=config,
+            log=self.log if session is None or isinstance(session, str) else None,
+            session=session,
+            values=values,
+            labels={**entry.labels, **(labels or {})} if session is None else labels,
+            cwd=cwd,
+            setup=furnished(entry, self.deployment, setup),
+            retry=retry,
+            max_steps=MAX_STEPS if max_steps is None else max_steps,
+        )
+
+    def _entry(self, name: str) -> AgentEntry:
+        entry = self.deployment.agents.get(name)
+        if entry is None:
+            known = self.deployment.agents
+            way_out = did_you_mean(name, known, "agents") if known else "agents stand in it under the key agents"
+            raise DeploymentError([Fault(self.deployment.name, None, "", f'has no agent "{shown(name)}"; {way_out}')])
+        return entry
 
     @property
     def plugins(self) -> tuple[PluginStatus, ...]:
@@ -98,6 +190,8 @@ async def open_deployment(
     store: TrustStore | None = None,
     environment: Mapping[str, str] | None = None,
     setup_timeout: float | None = 30.0,
+    backwards: bool = False,
+    log: Log | Store | str | None = None,
 ) -> AsyncGenerator[App]:
     """Open a deployment: import its plugins, mount them, and wait until nothing moves any more.
 
@@ -107,6 +201,9 @@ async def open_deployment(
         store: the list of trusted files; None for the operator's own. Only for files that were not named.
         environment: where expressions look for variables; None for the process's own, as it is now.
         setup_timeout: seconds that a plugin's set-up may take; None for any time.
+        backwards: load the plugins from the last to the first, to see what depends on the order.
+        log: where its agents log their sessions: a log or a store, which stays its owner's to close, or a URL as in
+            ``"sqlite:foreword.db"``; None for what the file says.
 
     Yields:
         The application. Leaving the context unloads everything.
@@ -128,12 +225,19 @@ async def open_deployment(
     secrets = Secrets(environment)
     # all of them before any code runs: what one plugin is given, another may tell when it fails
     configs = [(entry, secrets.filled_in(entry.config)) for entry in deployment.plugins if not entry.disabled]
+    if backwards:
+        configs.reverse()
     with FolderModules(deployment.folder) as modules:
         made = [_prepared(entry, config, modules, secrets, reading.faults) for entry, config in configs]
         reading.faults.check()
-        async with Context(setup_timeout=setup_timeout, guard=guard_of(secrets)) as ctx:
+        where = store_of(deployment, secrets, environment) if log is None else log
+        async with (
+            LateLog(where) as late,  # both are closed after the agents
+            Shipped(environment, secrets) as shipped,
+            Context(setup_timeout=setup_timeout, guard=guard_of(secrets)) as ctx,
+        ):
             opening = _Opening(deployment, ctx, modules, reading.faults, secrets)
-            yield await opening.app([each for each in made if each is not None])
+            yield await opening.app([each for each in made if each is not None], late, shipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +280,15 @@ class _Opening:
         self._faults, self._secrets = faults, secrets
         self._warnings: list[Fault] = []
 
-    async def app(self, prepared: list[_Prepared]) -> App:
+    async def app(self, prepared: list[_Prepared], log: LateLog, shipped: Shipped) -> App:
         """Mount everything and see that it stands.
 
         Raises:
             DeploymentError: a plugin failed, or still waits; or what the file says does not fit what they contribute.
         """
         base = [self._ctx.mount(self._system_prompt()), self._ctx.mount(self._variables())]
+        for service in (ToolRegistry, ModelAdapters):
+            self._ctx.mount(service)
         await _settle(self._ctx)
         mounted: list[_Mounted] = []
         for each in prepared:
@@ -196,9 +302,18 @@ class _Opening:
         await self._change_sections()
         agents = {name: await self._agent(entry) for name, entry in self._deployment.agents.items()}
         self._faults.check()
-        prompt = self._ctx.require(SystemPrompt)
-        warnings = tuple(self._warnings)
-        return App(self._ctx, prompt, self._deployment, agents, warnings, self._secrets, tuple(mounted))
+        return App(
+            self._ctx,
+            self._ctx.require(SystemPrompt),
+            self._ctx.require(ToolRegistry),
+            self._deployment,
+            agents,
+            tuple(self._warnings),
+            self._secrets,
+            tuple(mounted),
+            log,
+            shipped,
+        )
 
     # -- what the file itself contributes ------------------------------------------------------------------------------
 
@@ -241,24 +356,9 @@ class _Opening:
             self._note_trouble(("sections",), await _settled(self._ctx.mount(changes)))
 
     async def _agent(self, entry: AgentEntry) -> SystemPrompt:
-        deployment, faults = self._deployment, self._faults
-        ctx = self._ctx.scope(entry.name)
-        way: Way = (*entry.path, "tools")
-        mask = mask_of(entry, spelled(way))
-
-        @plugin(name=DEPLOYMENT)
-        def agent(prompt: SystemPrompt) -> None:
-            if entry.persona is not None:
-                path: Way = (*entry.path, "persona")
-                source = deployment.source_of(path)
-                try:
-                    prompt.section(PERSONA_SECTION, entry.persona, order=PERSONA_ORDER, source=source)
-                except RegistrationError as error:
-                    faults.add(path, str(error))
-            if entry.allow is not None or entry.deny is not None:
-                prompt.on_assemble(mask, prepend=True, source=deployment.source_of(way))
-
-        self._note_trouble(entry.path, await _settled(ctx.mount(agent)))
+        faults, ctx = self._faults, self._ctx.scope(entry.name)
+        own = own_of(entry, self._deployment, lambda way, error: faults.add(way, str(error)))
+        self._note_trouble(entry.path, await _settled(ctx.mount(own)))
         view = ctx.require(SystemPrompt)
         for remark in await check_names(view, entry):
             if remark.is_fault:

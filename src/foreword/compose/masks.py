@@ -1,16 +1,20 @@
-"""Which tools an agent has: its ``tools: {allow, deny}``, as a listener on each of its assemblies."""
+"""Which tools an agent has: its ``tools: {allow, deny}``, for what it is shown and for what it can call.
+
+Tools of the registry are masked there, so that a masked one is unknown in every respect. Others, which plugins bring to
+the prompt alone, are taken out by a listener.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ForewordError, did_you_mean, shown
+from foreword.tools.masks import is_pattern, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from foreword.compose.deployment import AgentEntry
     from foreword.prompt.assembly import PromptAssembly
@@ -18,8 +22,9 @@ if TYPE_CHECKING:
     from foreword.prompt.system_prompt import SystemPrompt
     from foreword.prompt.transform import CallNext
     from foreword.strictyaml import Path as Way
+    from foreword.tools.masks import ToolMask
 
-__all__ = ["Remark", "check_names", "mask_of"]
+__all__ = ["Remark", "check_names", "masking"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +36,24 @@ class Remark:
     is_fault: bool
 
 
-def mask_of(entry: AgentEntry, name: str) -> Any:
+def masking(mask: ToolMask, name: str) -> Any:
     """The listener that takes away what an agent is not to have.
 
     It acts before the other listeners, which then see no masked tool, and again behind them, lest they bring one in.
 
     Args:
-        entry: the agent.
+        mask: which tools the agent has.
         name: what traces call the listener.
     """
 
-    async def masking(assembly: PromptAssembly, context: AssembleContext, call_next: CallNext) -> PromptAssembly:
-        _mask(assembly, entry)
+    async def listener(assembly: PromptAssembly, context: AssembleContext, call_next: CallNext) -> PromptAssembly:
+        _mask(assembly, mask)
         result = await call_next()
-        _mask(result, entry)
+        _mask(result, mask)
         return result
 
-    masking.__qualname__ = name
-    return masking
+    listener.__qualname__ = name
+    return listener
 
 
 async def check_names(view: SystemPrompt, entry: AgentEntry) -> list[Remark]:
@@ -66,9 +71,9 @@ async def check_names(view: SystemPrompt, entry: AgentEntry) -> list[Remark]:
 
 
 def _remarks(name: str, known: frozenset[str], *, can_tell: bool) -> Iterator[tuple[str, bool]]:
-    if any(fnmatchcase(tool, name) for tool in known):
+    if any(matches(tool, name) for tool in known):
         return
-    if _is_pattern(name):
+    if is_pattern(name):
         yield f'the pattern "{shown(name)}" matches no tool that is there now', False
     elif can_tell:
         yield f'there is no tool "{shown(name)}"; {did_you_mean(name, known, "tools")}', True
@@ -86,20 +91,7 @@ async def _known_tools(view: SystemPrompt) -> tuple[frozenset[str], bool]:
     return view.known_tools()
 
 
-def _mask(assembly: PromptAssembly, entry: AgentEntry) -> None:
-    kept = [tool for tool in assembly.tools if _admits(tool.name, entry)]
+def _mask(assembly: PromptAssembly, mask: ToolMask) -> None:
+    kept = [tool for tool in assembly.tools if mask.admits(tool.name)]
     if len(kept) < len(assembly.tools):
         assembly.tools = kept
-
-
-def _admits(tool: str, entry: AgentEntry) -> bool:
-    allowed = entry.allow is None or _in(tool, entry.allow)
-    return allowed and not _in(tool, entry.deny or ())
-
-
-def _in(tool: str, names: Iterable[str]) -> bool:
-    return any(fnmatchcase(tool, name) for name in names)
-
-
-def _is_pattern(name: str) -> bool:
-    return any(mark in name for mark in "*?[")

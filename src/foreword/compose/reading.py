@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.compose.deployment import AgentEntry, Deployment, PluginEntry, SectionChange
+from foreword.compose.deployment import AgentEntry, Deployment, LintSettings, LogSettings, PluginEntry, SectionChange
 from foreword.compose.faults import Faults, paths_in
 from foreword.compose.files import document_of, read_file
 from foreword.compose.secrets import FromEnvironment, parsed, plain
 from foreword.compose.shape import THE_FILE
-from foreword.errors import EntryRef, InvalidConfigError, PromptTooLargeError, UnreadableTextError
+from foreword.errors import EntryRef, InvalidConfigError, PromptTooLargeError, StoreError, UnreadableTextError
 from foreword.jsonvalue import FrozenDict, freeze
 from foreword.prompt.config import PromptLimits, SystemPromptConfig
 from foreword.prompt.text import read_text, within
+from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
     from foreword.compose.faults import Document
@@ -48,6 +49,16 @@ class Reading:
         checker = _Checker(path.absolute(), document, faults, environment)
         return cls(faults, checker.deployment())
 
+    def checked(self) -> Deployment:
+        """What the file says, if there is nothing wrong with it.
+
+        Raises:
+            DeploymentError: with all that there is.
+        """
+        self.faults.check()
+        assert self.deployment is not None  # noqa: S101 - without faults there is one
+        return self.deployment
+
 
 def read_deployment(file: str | Path, *, environment: Mapping[str, str] | None = None) -> Deployment:
     """Read a deployment file and check all that can be checked without its plugins' code, which is not touched.
@@ -60,10 +71,7 @@ def read_deployment(file: str | Path, *, environment: Mapping[str, str] | None =
         DeploymentError: every fault of the file at once, each with line and path.
     """
     data = read_file(Path(file), str(file))
-    reading = Reading.of(file, data, os.environ if environment is None else environment)
-    reading.faults.check()
-    assert reading.deployment is not None  # noqa: S101 - without faults there is one
-    return reading.deployment
+    return Reading.of(file, data, os.environ if environment is None else environment).checked()
 
 
 class _Checker:
@@ -87,6 +95,8 @@ class _Checker:
             FrozenDict({each.name: each for each in self._agents()}),
             FrozenDict({each.name: each for each in self._sections()}),
             self._document,
+            self._lint(),
+            self._log(),
         )
 
     # -- expressions ---------------------------------------------------------------------------------------------------
@@ -104,7 +114,7 @@ class _Checker:
                     self._check_use_of(expressions, path, asked=path[1:2] not in [(at,) for at in disabled])
 
     def _check_use_of(self, expressions: list[FromEnvironment], path: Way, *, asked: bool) -> None:
-        if path[:1] != ("plugins",) or path[2:3] != ("config",):
+        if path != ("log", "store") and (path[:1] != ("plugins",) or path[2:3] != ("config",)):
             what = f"{expressions[0]} is a secret, and would be shown here; secrets belong in a plugin's config"
             self._faults.add(path, f"{what}; for plain text write $${{ for ${{")
             return
@@ -165,7 +175,10 @@ class _Checker:
             persona = _get(entry, "persona") if self._sound(above, "persona") else None
             text = None if persona is None else self._text(persona, (*above, "persona"))
             tools = _get(entry, "tools") if self._sound(above, "tools") else None
-            yield AgentEntry(name, text, _names(tools, "allow"), _names(tools, "deny"))
+            model = _model(_get(entry, "model")) if self._sound(above, "model") else None
+            labels: dict[str, str] = (_get(entry, "labels") if self._sound(above, "labels") else None) or {}
+            told = FrozenDict({label: plain(value) for label, value in labels.items()})
+            yield AgentEntry(name, text, _names(tools, "allow"), _names(tools, "deny"), model, told)
 
     def _sections(self) -> Iterator[SectionChange]:
         for name, entry in self._mapping(("sections",)):
@@ -179,6 +192,29 @@ class _Checker:
             elif "file" in held:
                 text = self._text({"file": held["file"]}, (*above, "file"))
             yield SectionChange(name, held.get("enabled", True), held.get("order"), text, plain(held.get("why", "")))
+
+    def _lint(self) -> LintSettings:
+        held = {key: value for key, value in self._mapping(("lint",)) if self._sound(("lint",), key)}
+        ignore = {name: plain(why) for name, why in held.get("ignore", {}).items()}
+        select = tuple(plain(code) for code in held.get("select", ()))
+        return LintSettings(select, FrozenDict(ignore), held.get("section_tokens"))
+
+    def _log(self) -> LogSettings:
+        path: Way = ("log", "store")
+        store = dict(self._mapping(("log",))).get("store")
+        if store is None or self._faults.touch(path):
+            return LogSettings()
+        if not any(isinstance(part, FromEnvironment) for part in parsed(store)[0]):
+            self._check_store(plain(store), path)
+        return LogSettings(store)
+
+    def _check_store(self, url: str, path: Way) -> None:
+        from foreword.session.store.places import path_of  # here: few files have a log, and loading it takes time
+
+        try:
+            path_of(url)
+        except StoreError as error:
+            self._faults.add(path, error.why)
 
     # -- texts ---------------------------------------------------------------------------------------------------------
 
@@ -244,3 +280,20 @@ def _get(value: object, key: str) -> Any:
 def _names(tools: object, key: str) -> tuple[str, ...] | None:
     names: list[str] | None = _get(tools, key)
     return None if names is None else tuple(plain(name) for name in names)
+
+
+def _model(given: Any) -> ModelConfig | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return ModelConfig.parse(plain(given))
+    return ModelConfig.parse(plain(given["use"]), _plain_in(given.get("settings") or {}))
+
+
+def _plain_in(value: Any) -> Any:
+    """A value with every string in it as `plain` has it."""
+    if isinstance(value, dict):
+        return {key: _plain_in(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_plain_in(item) for item in cast("list[object]", value)]
+    return plain(value) if isinstance(value, str) else value

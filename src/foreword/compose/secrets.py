@@ -1,8 +1,9 @@
 """``${env:NAME}`` and ``${env:NAME:-default}``: the only expressions of a deployment file, and its only secrets.
 
-They stand inside string values of a plugin's config. What they stand for is looked up when the plugin gets its config,
-and is never shown: `Secrets.hide` takes it out of what a plugin's code says when it fails. ``$${`` is a plain ``${``.
-As in a shell, the default stands for a variable that is unset or empty; it cannot hold a ``}``.
+They stand inside string values of a plugin's config, and in the log's store. What they stand for is looked up when the
+deployment is opened, and is never shown: `Secrets.hide` takes it out of what a plugin's code says when it fails.
+``$${`` is a plain ``${``. As in a shell, the default stands for a variable that is unset or empty; it cannot hold a
+``}``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ class FromEnvironment:
         """What it stands for; None if nothing does."""
         value = environment.get(self.name)
         return self.default if self.default is not None and not value else value
+
+    def is_set(self, environment: Mapping[str, str]) -> bool:
+        """Whether it stands for something of the environment, and not for its default."""
+        return bool(environment.get(self.name)) or (self.default is None and self.name in environment)
 
     def __str__(self) -> str:
         return f"${{env:{self.name}}}"  # without the default, which may be as secret
@@ -103,12 +108,16 @@ class Secrets:
             return value
         return "".join(part if isinstance(part, str) else self._value(part) for part in parsed(value)[0])
 
-    def hide(self, text: str) -> str:
+    def hide(self, text: str, *, withhold: bool = True) -> str:
         """A message without any value that was handed out, also quoted, cut short, or only in part.
 
         Where a value is too short for that, the whole message is withheld.
+
+        Args:
+            text: the message.
+            withhold: False lets a message with such a short value pass: for names, where it says nothing.
         """
-        for value, name in self._given.items():
+        for value, name in self._given.items() if withhold else ():
             if 0 < len(value) < _SHORT and any(form in text for form in _forms(value)):
                 return f"(withheld, since it holds the value of ${{env:{name}}})"
         forms = self._longest_first()
@@ -140,13 +149,16 @@ class Secrets:
 
 
 def _forms(value: str) -> list[str]:
-    """How a value may stand in a message: as it is, stripped, quoted by Python or JSON, line by line."""
+    """How a value may stand in a message: as it is, stripped, made printable, quoted, line by line."""
     lines = [line.strip() for line in value.splitlines()]
-    texts = [value, value.strip(), *(line for line in lines if len(line) >= _LINE)]
+    printable = "".join(each if each.isprintable() else " " for each in value)  # as excerpts of faulty texts show it
+    texts = [value, value.strip(), printable.strip(), *(line for line in lines if len(line) >= _LINE)]
     quoted = [
         form[1:-1] for text in texts for form in (repr(text), json.dumps(text), json.dumps(text, ensure_ascii=False))
     ]
-    return [form for form in dict.fromkeys([*texts, *quoted]) if form]
+    excerpts = ["".join(each if each.isprintable() else " " for each in text).strip() for text in texts]
+    told = [form for form in excerpts if len(form) >= _SHORT]
+    return [form for form in dict.fromkeys([*texts, *quoted, *told]) if form]
 
 
 def _without_start(text: str, secret: str, instead: str) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from foreword.errors import did_you_mean, shown
+from foreword.errors import InvalidModelError, did_you_mean, shown
+from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
     from foreword.compose.faults import Faults
@@ -102,7 +103,9 @@ class OneOf:
         """Note what is wrong."""
         if isinstance(value, bool) or not any(value == each and type(value) is type(each) for each in self.values):
             told = " or ".join("null" if each is None else str(each) for each in self.values)
-            faults.add(path, f"must be {told}, not {_described(value)}")
+            kind = _described(value)
+            is_of_the_kind = any(_described(each) == kind for each in self.values)
+            faults.add(path, f"must be {told}" if is_of_the_kind else f"must be {told}, not {kind}")
 
     def schema(self) -> dict[str, Any]:
         """As JSON Schema."""
@@ -250,6 +253,43 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    """``"provider:model"``, or ``{use: "provider:model", settings: {…}}``."""
+
+    def check(self, value: object, path: Path, faults: Faults) -> None:
+        """Note what is wrong."""
+        if isinstance(value, dict):
+            _MODEL.check(cast("dict[str, Any]", value), path, faults)
+        else:
+            _ModelName("a model, as in openai:gpt-5, or {use: …, settings: {…}}").check(value, path, faults)
+
+    def schema(self) -> dict[str, Any]:
+        """As JSON Schema."""
+        return {"anyOf": [_ModelName().schema(), _MODEL.schema()]}
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelName:
+    """``provider:model``, as `ModelConfig.parse` takes it."""
+
+    what: str = "a model, as in openai:gpt-5"
+
+    def check(self, value: object, path: Path, faults: Faults) -> None:
+        """Note what is wrong."""
+        if not isinstance(value, str):
+            faults.add(path, f"must be {self.what}, not {_described(value)}")
+            return
+        try:
+            ModelConfig.parse(value)
+        except InvalidModelError as error:
+            faults.add(path, str(error))
+
+    def schema(self) -> dict[str, Any]:
+        """As JSON Schema."""
+        return {"type": "string", "pattern": r"^[^:\s]([^:]*[^:\s])?:\S(.*\S)?$"}
+
+
+@dataclass(frozen=True, slots=True)
 class TextOrFile:
     """A text, or ``{file: PATH}`` of one."""
 
@@ -300,8 +340,12 @@ _LIMIT: Final = Number(positive_whole=True)
 _SYSTEM_PROMPT: Final = Record(
     "the configuration of the system prompt",
     {
-        "identity": Key(Maybe(Text()), "the text of the section harness:identity; null for no such section"),
-        "include_harness_identity": Key(Maybe(Flag()), "false leaves the section harness:identity out"),
+        "identity": Key(
+            Maybe(Text()), "the text of the section harness:identity; without one, include_harness_identity decides"
+        ),
+        "include_harness_identity": Key(
+            Maybe(Flag()), "false leaves the section harness:identity out; true or null gives it its usual text"
+        ),
         "include_runtime_context": Key(Flag(), "false keeps every runtime context out"),
         "persona": Key(TextOrFile(), "the text of the section deployment:persona, a template"),
         "tool_order": Key(
@@ -346,9 +390,18 @@ _PLUGIN: Final = Record(
     later=("grants", "remove", "before", "after"),
 )
 
+_MODEL: Final = Record(
+    'a model, as in "openai:gpt-5", or {use: …, settings: {…}}',
+    {
+        "use": Key(_ModelName(), "the provider and its name of the model, as in openai:gpt-5", required=True),
+        "settings": Key(AnyMapping(), "what else is asked of it, as in {temperature: 0.2, max_tokens: 800}"),
+    },
+)
+
 _AGENT: Final = Record(
     "an agent's entry",
     {
+        "model": Key(Model(), 'the model that it asks, as in "openai:gpt-5"; {use: …, settings: {…}} says how'),
         "persona": Key(TextOrFile(), "the agent's own persona, which stands in the place of the common one"),
         "tools": Key(
             Record(
@@ -362,8 +415,23 @@ _AGENT: Final = Record(
             ),
             "which tools the agent has",
         ),
+        "labels": Key(
+            MapOf(Text(), "names and texts"), "what its new sessions are labelled with, as in {tenant: acme}"
+        ),
     },
-    later=("model", "preset", "delegates", "labels"),
+    later=("preset", "delegates"),
+)
+
+_LOG: Final = Record(
+    "what is said of the log",
+    {
+        "store": Key(
+            Text(".+", "a store, as in sqlite:var/foreword.db"),
+            "where sessions are kept, as in sqlite:var/foreword.db, relative to this file; may hold ${env:NAME}",
+            required=True,
+        )
+    },
+    later=("keep", "content"),
 )
 
 _SECTION: Final = Record(
@@ -377,6 +445,27 @@ _SECTION: Final = Record(
     },
     any_of=("enabled", "order", "text", "file"),
     also=_one_text,
+)
+
+_RULE: Final = r"FW\d{0,3}"
+_LINT: Final = Record(
+    "what foreword lint is told",
+    {
+        "select": Key(
+            ListOf(Text(_RULE, "the code of a rule, or its beginning, as in FW3"), "codes of rules"),
+            "the rules that run, by code or its beginning; without it all do",
+        ),
+        "ignore": Key(
+            MapOf(
+                Text(r"(?s:.*\S.*)", "the reason why it is ignored"),
+                "codes and reasons",
+                rf"(?s:{_RULE}(:.+)?)",
+                "must be the code of a rule, as in FW104, or CODE:NAME for one entry alone",
+            ),
+            "what is not to be told, and why: by the code of a rule, or CODE:NAME for one section, tool or variable",
+        ),
+        "section_tokens": Key(_LIMIT, "from how many estimated tokens on a section is told to be too large"),
+    },
 )
 
 THE_FILE: Final = Record(
@@ -396,10 +485,12 @@ THE_FILE: Final = Record(
             "values for {{name}} in texts",
         ),
         "plugins": Key(Maybe(ListOf(_PLUGIN, "plugins")), "the plugins that contribute"),
-        "agents": Key(Maybe(MapOf(Maybe(_AGENT), "agents")), "agents with a persona or tools of their own"),
+        "agents": Key(Maybe(MapOf(Maybe(_AGENT), "agents")), "agents: a model each, a persona or tools of their own"),
         "sections": Key(
             Maybe(MapOf(_SECTION, "changes")), "the deployment's last word on sections and contexts, by name"
         ),
+        "log": Key(Maybe(_LOG), "where agents log their sessions"),
+        "lint": Key(Maybe(_LINT), "what foreword lint looks for, and what it is not to tell"),
     },
-    later=("presets", "log", "remove", "before", "after"),
+    later=("presets", "remove", "before", "after"),
 )

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from foreword.compose.files import NAMES, read_file
 from foreword.errors import DeploymentError, Fault, TrustStoreError, UntrustedFileError
 
-__all__ = ["TrustEntry", "TrustStore", "check_trusted", "find_deployment"]
+__all__ = ["TrustEntry", "TrustStore", "check_trusted", "deployment_in", "find_deployment"]
 
 _VARIABLE: Final = "FOREWORD_TRUST"
 
@@ -60,15 +60,24 @@ class TrustStore:
         """Whether a file was trusted, as it stands or as it stood."""
         return _key(file) in self._read()
 
-    def trust(self, file: str | Path) -> None:
+    def trust(self, file: str | Path, content: bytes | None = None) -> TrustEntry:
         """Trust a file as it stands now.
+
+        Args:
+            file: the file.
+            content: its bytes, where they were read already: what was looked at must be what is trusted.
+
+        Returns:
+            What now stands in the list.
 
         Raises:
             DeploymentError: it cannot be read.
             TrustStoreError: the list cannot be written.
         """
-        digest = hashlib.sha256(read_file(Path(file), str(file))).hexdigest()
-        self._write({**self._read(), _key(file): digest})
+        data = read_file(Path(file), str(file)) if content is None else content
+        entry = TrustEntry(_key(file), hashlib.sha256(data).hexdigest())
+        self._write({**self._read(), entry.path: entry.sha256})
+        return entry
 
     def revoke(self, file: str | Path) -> None:
         """Trust a file no more; one that is not in the list is no fault."""
@@ -126,14 +135,23 @@ def find_deployment(folder: str | Path | None = None, store: TrustStore | None =
         DeploymentError: there is none.
         UntrustedFileError: it is not trusted, or has changed since.
     """
-    here = Path() if folder is None else Path(folder)
+    file = deployment_in(Path() if folder is None else Path(folder))
+    check_trusted(file, read_file(file, str(file)), store)
+    return file
+
+
+def deployment_in(folder: Path) -> Path:
+    """The deployment file of a folder, trusted or not: it may be read, and nothing of it run.
+
+    Raises:
+        DeploymentError: there is none.
+    """
     for name in NAMES:
-        file = here / name
+        file = folder / name
         if file.exists() or file.is_symlink():
-            check_trusted(file, read_file(file, str(file)), store)
             return file
     why = f"there is no {', '.join(NAMES)} here; name a file, or write one with: foreword init"
-    raise DeploymentError([Fault(str(here.absolute()), None, "", why)])
+    raise DeploymentError([Fault(str(folder.absolute()), None, "", why)])
 
 
 def check_trusted(file: Path, content: bytes, store: TrustStore | None = None) -> None:

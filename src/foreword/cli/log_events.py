@@ -1,0 +1,86 @@
+"""Logged events as JSON documents: the type that stands in the log, and what it says, by name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from foreword.cli.times import iso
+from foreword.jsonvalue import thaw
+from foreword.prompt.digest import Digests
+from foreword.session import events
+from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
+
+if TYPE_CHECKING:
+    from foreword.session.header import RequestHeader
+
+__all__ = ["TYPES", "event_document", "outcome_document", "system_digest"]
+
+TYPES: Final[dict[type, str]] = {
+    events.SessionStart: "session/start",
+    events.TurnStart: "turn/start",
+    events.TurnEnd: "turn/end",
+    events.StepStart: "step/start",
+    events.StepEnd: "step/end",
+    events.UserSaid: "user/message",
+    events.AssistantSaid: "assistant/message",
+    events.ToolCalled: "tool/call",
+    events.ToolAnswered: "tool/result",
+    events.HistoryReplaced: "history/replaced",
+    events.HeaderWritten: "request/header",
+    events.RequestAttempted: "request/attempt",
+    events.RequestEnded: "request/outcome",
+    events.ContentErased: "content/erased",
+    events.Note: "note",
+}
+
+
+def system_digest(header: RequestHeader) -> str:
+    """The digest of a header's system text, in hex: that of the `Rendering` it was made from."""
+    return Digests().of_list(header.sections)
+
+
+def event_document(logged: events.LoggedEvent) -> dict[str, Any]:
+    """An event as JSON; without the trace of a step, which foreword explain tells."""
+    event = logged.event
+    named = event.type if isinstance(event, events.UnknownEvent) else TYPES[type(event)]
+    return {"seq": logged.seq, "time": iso(logged.time), "type": named, **_told(event)}
+
+
+def outcome_document(ended: events.RequestEnded) -> dict[str, Any]:
+    """How an attempt ended."""
+    return {name: _plain(getattr(ended, name)) for name in ("finish", "usage", "failure", "timings")}
+
+
+def _told(event: events.Event) -> dict[str, Any]:
+    match event:
+        case events.StepStart():
+            return {"turn": event.turn, "step": event.step}
+        case events.HeaderWritten():
+            return {"reason": event.reason, "drift": list(event.drift), **_header(event.header)}
+        case events.UnknownEvent():
+            return {}
+        case _:
+            return {field.name: _plain(getattr(event, field.name)) for field in fields(event)}
+
+
+def _header(header: RequestHeader) -> dict[str, Any]:
+    return {
+        "config": header.config.to_json(),
+        "system_digest": system_digest(header),
+        "sections": len(header.sections),
+        "tools": [tool.name for tool in header.tools],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A field of an event as JSON."""
+    if isinstance(value, (UserMessage, AssistantMessage, ToolMessage)):
+        return value.to_json()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(value, "__dataclass_fields__"):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return thaw(value)

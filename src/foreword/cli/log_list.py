@@ -1,0 +1,104 @@
+"""``foreword log list``: which sessions a log has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foreword.cli.logs import log_option
+from foreword.cli.options import json_option, traceback_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from foreword.cli.table import Cell
+    from foreword.cli.terminal import Screen
+    from foreword.session.log import Log, SessionInfo
+
+__all__ = ["list_sessions"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A session as it is listed."""
+
+    info: SessionInfo
+    newest: int | None  # when its last event was logged, in milliseconds since 1970
+    labels: Mapping[str, str] | None  # None if one was erased
+
+
+@click.command("list", short_help="List the sessions, the newest last.")
+@log_option
+@json_option
+@traceback_option
+def list_sessions(*, store: str | None, as_json: bool) -> None:
+    """List the sessions of a log; the one with the newest event, which last stands for, comes last."""
+    from foreword.cli.logs import asked
+    from foreword.cli.terminal import UNBOUNDED, Screen, write_json, write_rows
+
+    sessions = asked(store, _sessions)
+    if as_json:
+        write_json({"sessions": [_document(each) for each in sessions]})
+        return
+    from foreword.cli.heading import count, heading
+    from foreword.cli.table import Column, table
+
+    screen = Screen.of_stdout(fallback=UNBOUNDED)
+    events = sum(each.info.events for each in sessions)
+    write_rows(heading("Sessions", f"{len(sessions):,}, with {count(events, 'event')}", screen), screen)
+    names = ("session", "began", "newest event", "events", "labels", "forked from")
+    columns = [Column(name, least=20 if name == "labels" else 10) for name in names]
+    if sessions:
+        write_rows([(), *table(columns, [_record(each, screen) for each in sessions], screen)], screen)
+
+
+async def _sessions(log: Log) -> list[_Listed]:
+    return [await _listed(log, info) for info in await log.sessions()]
+
+
+async def _listed(log: Log, info: SessionInfo) -> _Listed:
+    from foreword.errors import ErasedContentError
+
+    newest = None
+    async for logged in await log.events(info.id, info.events - 1):
+        newest = logged.time
+    try:
+        labels = (await log.start_of(info.id)).labels
+    except ErasedContentError:
+        labels = None
+    return _Listed(info, newest, labels)
+
+
+def _record(each: _Listed, screen: Screen) -> tuple[Cell, ...]:
+    from foreword.cli.terminal import Piece
+    from foreword.cli.times import moment
+
+    info = each.info
+    labels = {"(erased)": ""} if each.labels is None else each.labels
+    told = tuple(Piece(screen.name(f"{name}={value}" if value else name)) for name, value in labels.items())
+    parent = "" if info.parent is None else f"{info.parent.session}, {info.parent.events:,} events"
+    return (
+        (Piece(info.id, "bold"),),
+        (Piece(moment(info.created)),),
+        () if each.newest is None else (Piece(moment(each.newest)),),
+        (Piece(f"{info.events:,}"),),
+        told,
+        (Piece(parent),) if parent else (),
+    )
+
+
+def _document(each: _Listed) -> dict[str, Any]:
+    from foreword.cli.times import iso
+
+    info = each.info
+    return {
+        "session": info.id,
+        "began": iso(info.created),
+        "newest_event": None if each.newest is None else iso(each.newest),
+        "events": info.events,
+        "head": info.head,
+        "labels": None if each.labels is None else dict(each.labels),
+        "parent": None if info.parent is None else {"session": info.parent.session, "events": info.parent.events},
+    }

@@ -1,0 +1,145 @@
+"""``foreword log rebuild``: what a model got, from the log alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from foreword.cli.logs import log_option
+from foreword.cli.options import traceback_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foreword.cli.terminal import Row, Screen
+    from foreword.session.log import Log
+    from foreword.session.rebuild import BodyMaker, Rebuilt
+    from foreword.wire.messages import Message
+
+__all__ = ["rebuild"]
+
+_SCRIPTED: Final = "scripted"
+
+
+@click.command(short_help="Print what a model got, byte for byte.")
+@click.argument("address", default="last", required=False)
+@click.option("--text", "as_text", is_flag=True, help="For reading: system text, tools, messages, settings.")
+@click.option("--body", is_flag=True, help="The body as it was sent to the provider, in the provider's own format.")
+@click.option("--json", "as_json", is_flag=True, help="The request in a document with its address and its outcome.")
+@log_option
+@traceback_option
+def rebuild(*, address: str, as_text: bool, body: bool, as_json: bool, store: str | None) -> None:
+    """Print the request of an ADDRESS as the model got it: canonical JSON of system, tools, messages and config.
+
+    Without a step it is the newest one's, without an attempt the last. It is made from the log alone, and checked
+    against the digests that were logged before it was sent; behind the last byte comes a newline.
+    """
+    from foreword.cli.logs import asked
+    from foreword.cli.terminal import Screen, write_json, write_rows, write_text
+
+    if as_text + body + as_json > 1:
+        raise click.UsageError("--text, --body and --json are three ways to print it; give one of them")
+
+    async def ask(log: Log) -> Rebuilt:
+        return await _rebuilt(log, address, with_body=body)
+
+    rebuilt = asked(store, ask)
+    if as_text:
+        screen = Screen.of_stdout()
+        write_rows(_rows(rebuilt, screen), screen)
+    elif as_json:
+        write_json(_document(rebuilt))
+    else:
+        write_text(((rebuilt.body if body else None) or rebuilt.canonical).decode())
+
+
+async def _rebuilt(log: Log, address: str, *, with_body: bool) -> Rebuilt:
+    from foreword.session.rebuild import rebuild
+
+    rebuilt = await rebuild(log, address)
+    if not with_body:
+        return rebuilt
+    return await rebuild(log, str(rebuilt.location), adapter=_adapter(rebuilt))
+
+
+def _adapter(rebuilt: Rebuilt) -> BodyMaker:
+    """What makes the body of a request again."""
+    from foreword.agent.models.shipped import SHIPPED, shipped_adapter
+    from foreword.cli.faults import Fault
+
+    recorded = rebuilt.attempted.body
+    name = "" if recorded is None else recorded.adapter
+    if name in SHIPPED:
+        return shipped_adapter(name, api_key="unused")
+    if name == _SCRIPTED:
+        from foreword.testing.scripted_model import ScriptedModel
+
+        return ScriptedModel(name=name)
+    known = ", ".join((*SHIPPED, _SCRIPTED))
+    what = f"was made by the adapter {name}, and this command knows {known}" if name else "was not recorded"
+    raise Fault(f"the body of {rebuilt.location} {what}; in Python, rebuild(log, address, adapter=…) takes any adapter")
+
+
+def _document(rebuilt: Rebuilt) -> dict[str, Any]:
+    from foreword.cli.log_events import outcome_document
+
+    location = rebuilt.location
+    return {
+        "address": str(location),
+        "session": location.session,
+        "step": location.number,
+        "turn": location.turn,
+        "step_in_turn": location.step,
+        "attempt": location.attempt,
+        "attempts": location.attempts,
+        "event": location.seq,
+        "perhaps_sent": rebuilt.perhaps_sent,
+        "outcome": None if rebuilt.outcome is None else outcome_document(rebuilt.outcome),
+        "request": rebuilt.request.to_json(),
+    }
+
+
+# -- for reading -------------------------------------------------------------------------------------------------------
+
+
+def _rows(rebuilt: Rebuilt, screen: Screen) -> Iterator[Row]:
+    from foreword.cli.heading import count, heading
+    from foreword.cli.tool_list import summary
+    from foreword.wire.request import canonical_json
+
+    request = rebuilt.request
+    settings = canonical_json(request.to_json()["config"]["settings"]).decode()
+    yield from heading(str(rebuilt.location), f"{request.config}, settings {settings}", screen)
+    yield ()
+    yield from heading("System", count(len(request.system), "character"), screen)
+    yield from _text(request.system, screen)
+    yield ()
+    yield from heading("Tools", f"{len(request.tools):,}", screen)
+    for tool in request.tools:
+        yield from _text(f"{tool.name}{summary(tool.parameters)}", screen, "bold")
+        yield from _text(tool.description, screen)
+    yield ()
+    yield from heading("Messages", f"{len(request.messages):,}", screen)
+    for message in request.messages:
+        role, texts = _message(message)
+        yield from _text(role, screen, "bold")
+        for text in texts:
+            yield from _text(text, screen)
+
+
+def _message(message: Message) -> tuple[str, list[str]]:
+    told: dict[str, Any] = message.to_json()
+    calls = [f"{call['name']} {call['arguments']}" for call in told.get("tool_calls", ())]
+    name = f" {told['name']}" if "name" in told else ""
+    failed = ", an error" if told.get("is_error") else ""
+    return f"{told['role']}{name}{failed}", [*([told["content"]] if told["content"] else []), *calls]
+
+
+def _text(text: str, screen: Screen, style: str = "") -> Iterator[Row]:
+    from foreword.cli.terminal import Piece
+    from foreword.cli.wrapping import wrapped
+
+    for line in text.split("\n") if text else ():
+        for row in wrapped(screen.shown(line).replace("\t", "    "), max(screen.width - 2, 2)):
+            yield (Piece("  "), Piece(row, style))

@@ -1,0 +1,112 @@
+"""A session as it is told: its events in order, each with its step, and requests with what changed before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from foreword.explain import diff_of, subjects
+from foreword.session import events
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from foreword.explain.diff import Diff
+    from foreword.explain.steps import Subjects
+    from foreword.explain.subject import Subject
+    from foreword.session.header import RequestHeader
+    from foreword.session.log import Log
+
+__all__ = ["Told", "Wanted", "story"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a log is to be told."""
+
+    session: str  # the whole id
+    number: int | None = None  # of one step, over all turns; None for all
+    attempt: int | None = None  # one of that step; None for all
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event, with what it takes to tell it."""
+
+    logged: events.LoggedEvent
+    number: int  # of the step that it stands in or behind, over all turns; 0 before the first
+    header: RequestHeader | None  # in force
+    reason: str | None = None  # of a request before which a header was written, why
+    changes: Diff | None = None  # of such a request, since the last one; None for the first
+    messages: int = 0  # in the history
+
+
+async def story(log: Log, wanted: Wanted) -> AsyncGenerator[Told]:
+    """Tell a session, or a step of it; the first event is told in any case.
+
+    Raises:
+        SessionError: it cannot be read to its end.
+    """
+    state = _State(await subjects(log, wanted.session))
+    async for logged in await log.events(wanted.session):
+        told = await state.told(logged)
+        if logged.seq == 0 or _is_wanted(told, state, wanted):
+            yield told
+
+
+def _is_wanted(told: Told, state: _State, wanted: Wanted) -> bool:
+    if wanted.number is None:
+        return True
+    if not state.in_step or told.number != wanted.number:
+        return False
+    attempt = getattr(told.logged.event, "attempt", None)
+    return wanted.attempt is None or attempt is None or attempt == wanted.attempt
+
+
+@dataclass(slots=True)
+class _State:
+    """Where the walk along a session is."""
+
+    subjects: Subjects
+    number: int = 0
+    in_step: bool = False
+    messages: int = 0
+    header: RequestHeader | None = None
+    reason: str | None = None  # of a header that no request was made with yet
+    last: Subject | None = field(default=None)  # of the request before
+
+    async def told(self, logged: events.LoggedEvent) -> Told:
+        """Take the next event in."""
+        event = logged.event
+        changes: Diff | None = None
+        reason: str | None = None
+        match event:
+            case events.TurnStart() | events.TurnEnd():
+                self.in_step = False
+            case events.StepStart():
+                self.number, self.in_step = self.number + 1, True
+            case events.HeaderWritten():
+                self.header, self.reason = event.header, event.reason
+            case events.RequestAttempted():
+                reason, self.reason = self.reason, None
+                changes = await self._changes(logged.seq, is_due=reason is not None)
+            case _:
+                self._count(event)
+        return Told(logged, self.number, self.header, reason, changes, self.messages)
+
+    def _count(self, event: events.Event) -> None:
+        if isinstance(event, (events.UserSaid, events.ToolAnswered)):
+            self.messages += 1
+        elif isinstance(event, events.AssistantSaid):
+            self.messages += bool(event.message.text or event.message.tool_calls)
+        elif isinstance(event, events.HistoryReplaced):
+            self.messages -= event.last - event.first
+
+    async def _changes(self, seq: int, *, is_due: bool) -> Diff | None:
+        """What changed since the request before, if it was made with another header."""
+        before = self.last
+        async for subject in self.subjects:
+            if subject.location is not None and subject.location.seq == seq:
+                self.last = subject
+                return diff_of(before, subject) if is_due and before is not None else None
+        return None

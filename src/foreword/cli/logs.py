@@ -1,0 +1,80 @@
+"""The log that a command is about: which store it is in, and what it answers once it is open."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from foreword.session.log import Log
+
+__all__ = ["asked", "given_store", "log_option", "store_to_read"]
+
+C = TypeVar("C", bound="Callable[..., Any]")
+T = TypeVar("T")
+
+_VARIABLE = "FOREWORD_LOG"
+
+
+def log_option(command: C) -> C:
+    """Give a command ``--log``, as the parameter ``store``."""
+    return click.option(
+        "--log", "store", metavar="STORE",
+        help=f"The store, as in sqlite:foreword.db; without it ${_VARIABLE}, else the deployment's, else that one.",
+    )(command)  # fmt: skip
+
+
+def given_store(typed: str | None) -> str | None:
+    """The store that was named, on the command line or by the environment; None if it was not."""
+    return typed or os.environ.get(_VARIABLE) or None
+
+
+def store_to_read(typed: str | None) -> str:
+    """The URL of the store that a command is to read.
+
+    A deployment of the current folder is asked for it, trusted or not: reading it runs nothing.
+
+    Raises:
+        DeploymentError: that file cannot be read, or what it says of its log is at fault.
+        Fault: there is no current folder.
+    """
+    from foreword.cli.folders import here
+    from foreword.compose.files import NAMES, read_file
+    from foreword.compose.reading import Reading
+    from foreword.compose.secrets import Secrets
+    from foreword.compose.stores import USUAL_STORE, store_of
+
+    here()
+    given = given_store(typed)
+    file = next((Path(name) for name in NAMES if os.path.lexists(name)), None)
+    if given is not None or file is None:
+        return given or USUAL_STORE
+    reading = Reading.of(file, read_file(file, str(file)), os.environ)
+    if reading.deployment is None or reading.faults.touch(("log",)):
+        reading.faults.check()
+    assert reading.deployment is not None  # noqa: S101 - without faults there is one
+    return store_of(reading.deployment, Secrets(os.environ), os.environ)
+
+
+def asked(typed: str | None, ask: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+    """Open a log, never to change it, and ask it something.
+
+    Raises:
+        StoreError: there is no such store, or it cannot be read.
+        ForewordError: what the question raises.
+    """
+    from foreword.prompt.asking import run_loop
+    from foreword.session.log import open_log
+
+    url = store_to_read(typed)
+
+    async def opened() -> T:
+        async with open_log(url, read_only=True) as log:
+            return await ask(log)
+
+    return run_loop(opened, may_hang=True)  # in a thread of its own, so that Ctrl-C never waits for a disk
