@@ -30,6 +30,8 @@ from foreword import (
     UnknownVariableError,
     ValuelessVariableError,
 )
+from foreword.wire import anthropic, openai_chat
+from foreword.wire.messages import UserMessage
 
 
 def tools_bytes(prompt: SystemPrompt) -> bytes:
@@ -383,6 +385,38 @@ def test_case_29_every_character_has_an_owner() -> None:
 
 
 # 33
+
+
+def test_case_31_cache_marks_are_budgeted() -> None:
+    """Marks for a provider's cache on every section: past four the server refuses, as it does one on an empty text."""
+    prompt = SystemPrompt(include_harness_identity=False)
+    for order in range(6):
+        prompt.section(f"s{order}", f"Section {order}.", order=order)
+    prompt.section("empty", "", order=6)
+    prompt.section("blank", " \n", order=7)
+    prompt.tools([tool("a"), tool("b")])
+    told = anthropic.request(prompt.render_sync(), [], config="anthropic:claude-sonnet-4-5")
+    assert json.dumps(told).count("cache_control") == 2  # which leaves two for messages
+    assert all(block["text"].strip() for block in told["system"])
+
+    nothing = SystemPrompt(include_harness_identity=False)
+    nothing.section("empty", "", order=1)
+    nothing.section("blank", " \n", order=2)
+    assert "system" not in anthropic.request(nothing.render_sync(), [], config="anthropic:claude-sonnet-4-5")
+
+
+def test_case_32_the_number_of_system_messages_is_the_format_s() -> None:
+    """A system message for each contribution: many servers take exactly one, and first."""
+    prompt = SystemPrompt(include_harness_identity=False)
+    for order, text in enumerate(("One.", "Two.", "Three.")):
+        prompt.section(text, text, order=order)
+    rendering = prompt.render_sync()
+    history = [UserMessage("Hi.")]
+    chat = openai_chat.request(rendering, history, config="mine:llama")["messages"]
+    assert [message["role"] for message in chat] == ["system", "user"]
+    assert chat[0]["content"] == rendering.text
+    blocks = anthropic.request(rendering, history, config="anthropic:claude-sonnet-4-5")["system"]
+    assert "".join(block["text"] for block in blocks) == rendering.text
 
 
 def test_case_33_a_misspelt_name_is_guessed() -> None:

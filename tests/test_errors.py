@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,10 @@ from foreword import (
     MissingContextValueError,
     ProviderFailedError,
     SystemPrompt,
+    errors,
 )
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "errors.md"
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,40 @@ prompt.owner("safety").protect(sections=[])
 """,
         "EmptyProtectionError", ValueError, ("safety",), "script.py:3", "protect(sections=[",
     ),
+    "duplicate_tool": Case(
+        """
+from foreword import SystemPrompt, ToolRegistry
+tools = ToolRegistry(SystemPrompt())
+tools.register(print, name="say", parameters={"type": "object"})
+tools.register(print, name="say", parameters={"type": "object"})
+""",
+        "DuplicateEntryError", ValueError, ('tool "say" of main',), "script.py:3", "another name",
+    ),
+    "empty_mask": Case(
+        """
+from foreword import SystemPrompt, ToolRegistry
+prompt = SystemPrompt()
+ToolRegistry(prompt).at(prompt.scope("agent")).restrict(deny=[])
+""",
+        "InvalidMaskError", ValueError, ("agent in scope agent", "deny=[]"), "script.py:3", "name tools, or drop it",
+    ),
+    "unscoped_mask": Case(
+        """
+from foreword import SystemPrompt, ToolRegistry
+ToolRegistry(SystemPrompt()).restrict(allow=[])
+""",
+        "InvalidMaskError", ValueError, ("a tool mask of main", "global layer"), "script.py:2", "tools.at(prompt.scope",
+    ),
+    "unknown_tool": Case(
+        """
+from foreword import SystemPrompt, ToolRegistry
+prompt = SystemPrompt()
+tools = ToolRegistry(prompt)
+tools.register(print, name="say", parameters={"type": "object"})
+tools.at(prompt.scope("agent")).restrict(deny=["sya"])
+""",
+        "UnknownToolError", LookupError, ("agent in scope agent", '"sya"'), "script.py:5", 'did you mean "say"',
+    ),
     "protection_conflict": Case(
         """
 from foreword import SystemPrompt
@@ -154,6 +192,16 @@ prompt.section("style", Path("no-such-folder/style.md"), order=30)
 """,
         "UnreadableTextError", ValueError, ('section "style" of main', "no-such-folder/style.md"), "script.py:4",
         "path",
+    ),
+    "invalid_section_files": Case(
+        """
+from pathlib import Path; from tempfile import TemporaryDirectory; from foreword import SystemPrompt
+with TemporaryDirectory() as folder:
+    Path(folder, "tone.md").write_text("---\\nordr: 30\\n---\\nBe brief.")
+    SystemPrompt().owner("billing").sections_from(Path(folder))
+""",
+        "InvalidSectionFilesError", ValueError, ("the section files of billing", "ordr"), "/tone.md:2:",
+        'did you mean "order"?',
     ),
     "not_a_string": Case(
         """
@@ -319,6 +367,95 @@ prompt.render_sync()
 """,
         "LoneSurrogateError", ValueError, ('section "hi" of main', "U+D83D"), "line 1, column 4", "repair the text",
     ),
+    # models
+    "invalid_model": Case(
+        """
+from foreword.wire.request import ModelConfig
+ModelConfig.parse("gpt-5")
+""",
+        "InvalidModelError", ValueError, ('"gpt-5"',), "names no model", "write provider:model",
+    ),
+    "unknown_provider": Case(
+        """
+from foreword.agent.models import ModelAdapters; from foreword.testing import ScriptedModel
+ModelAdapters(ScriptedModel(name="openai")).get("opnai")
+""",
+        "UnknownProviderError", LookupError, ('"opnai"',), "provider", 'did you mean "openai"?',
+    ),
+    "duplicate_adapter": Case(
+        """
+from foreword.agent.models import ModelAdapters; from foreword.testing import ScriptedModel
+adapters = ModelAdapters(ScriptedModel())
+adapters.register(ScriptedModel())
+""",
+        "DuplicateAdapterError", ValueError, ('"scripted" of main', "script.py:2"), "script.py:3",
+        "close that registration first",
+    ),
+    "invalid_model_setting": Case(
+        """
+from foreword.wire.openai_chat import body; from foreword.wire.request import ModelConfig, ModelRequest
+body(ModelRequest("", (), (), ModelConfig("openai", "gpt-5", {"temperature": "hot"})))
+""",
+        "InvalidModelSettingError", ValueError, ("temperature", "'hot'"), "openai:gpt-5", "give a number",
+    ),
+    "invalid_tool_name": Case(
+        """
+from foreword import SystemPrompt, ToolSchema; from foreword.wire.openai_chat import request
+prompt = SystemPrompt()
+prompt.tools([ToolSchema("files.read", "Reads a file.", {})])
+request(prompt.render_sync(), [], config="openai:gpt-5")
+""",
+        "InvalidToolNameError", ValueError, ('tool "files.read" of main', "openai"), "script.py:3", "rename the tool",
+    ),
+    "tool_name_collision": Case(
+        """
+from foreword import SystemPrompt, ToolSchema; from foreword.wire.openai_chat import request
+prompt = SystemPrompt()
+prompt.owner("web").tools([ToolSchema("search", "The web.", {})])
+prompt.owner("files").tools([ToolSchema("search", "Files.", {})])
+request(prompt.render_sync(), [], config="openai:gpt-5")
+""",
+        "ToolNameCollisionError", ValueError, ('"search" of web', '"search" of files'), "script.py:4", "rename one",
+    ),
+    "misplaced_instructions": Case(
+        """
+from foreword import SystemPrompt; from foreword.wire.openai_chat import request
+request(SystemPrompt().render_sync(), [{"role": "system", "content": "Be brief."}], config="openai:gpt-5")
+""",
+        "MisplacedInstructionsError", ValueError, ("the role system",), "message 0", "register that text as a section",
+    ),
+    "api_key": Case(
+        """
+from foreword.agent.models.openai import OpenAIAdapter
+OpenAIAdapter(api_key="sk-1234\\n")
+""",
+        "ApiKeyError", ValueError, ("openai",), "a line break", "copy it anew",
+    ),
+    "missing_extra": Case(
+        """
+import sys; from unittest.mock import patch
+gone = {"openai": None, "foreword.agent.models.openai_client": None}
+with patch.dict(sys.modules, gone):
+    del sys.modules["foreword.agent.models.openai_client"]
+    import foreword.agent.models.openai_client
+""",
+        "MissingExtraError", ImportError, ("the package openai",), "chat completions", 'pip install "foreword[openai]"',
+    ),
+    "script_ended": Case(
+        """
+import anyio; from foreword.testing import ScriptedModel; from foreword.wire.request import ModelConfig, ModelRequest
+async def ask(): await anext(ScriptedModel().stream(ModelRequest("", (), (), ModelConfig("scripted", "any"))))
+anyio.run(ask)
+""",
+        "ScriptEndedError", AssertionError, ('scripted model "scripted"',), "answer 1", "add a step",
+    ),
+    "model_failed": Case(
+        """
+from foreword.errors import ModelFailedError
+raise ModelFailedError("openai:gpt-5", "It is busy.", "overloaded", 529, True, 2.0)
+""",
+        "ModelFailedError", RuntimeError, ("openai:gpt-5", "It is busy."), "HTTP 529", "may succeed later",
+    ),
     # kinds that the contract names without a word of their own
     "timeout": Case(
         """
@@ -470,6 +607,40 @@ def test_every_error_is_catchable_as_a_builtin() -> None:
 def is_abstract(error: type[ForewordError]) -> bool:
     """Whether it only groups other classes."""
     return error is ForewordError or ("kind" not in vars(error) and bool(error.__subclasses__()))
+
+
+# The reference
+
+
+def rows() -> list[list[str]]:
+    """The rows of the tables of the reference that are about a class: kinds, class, builtin."""
+    lines = [line.split(" | ") for line in REFERENCE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    return [[cell.strip("| ") for cell in line] for line in lines if len(line) == 5]
+
+
+@pytest.mark.parametrize("name", [name for name in errors.__all__ if name.endswith("Error")])
+def test_every_error_is_in_the_reference(name: str) -> None:
+    """docs/reference/errors.md has a row for each error, with its kind and builtin, or names it as a base of others."""
+    error = getattr(errors, name)
+    found = {row[0]: row[2] for row in rows() if row[1] == f"`{name}`"}
+    kind = vars(error).get("kind")
+    if is_abstract(error):
+        assert found or name in REFERENCE.read_text(encoding="utf-8")
+        return
+    builtin = next(base.__name__ for base in error.__mro__ if base.__module__ == "builtins")
+    assert set(found.values()) == {f"`{builtin}`"}, f"docs/reference/errors.md has no row for {name}, or a wrong one"
+    assert kind is None or any(f"`{kind}`" in kinds for kinds in found), f"it does not name the kind {kind}"
+
+
+@pytest.mark.parametrize("kind", PROVOKED)
+def test_every_provoked_kind_is_in_the_reference(kind: str) -> None:
+    """Also where a class has several kinds, each of them is in its row."""
+    assert any(f"`{kind}`" in row[0] and row[1] == f"`{PROVOKED[kind].error}`" for row in rows())
+
+
+def test_the_reference_knows_no_other_errors() -> None:
+    """No row is about a class that is not there."""
+    assert {row[1].strip("`") for row in rows()} <= set(errors.__all__)
 
 
 # How entries are named

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = {"anyio", "asyncio", "click", "msgspec", "pydantic", "rich", "trio", "yaml"}
+HEAVY = {"anthropic", "anyio", "asyncio", "click", "msgspec", "openai", "pydantic", "rich", "trio", "yaml"}
 
 IMPORT = "import foreword\n"
 
