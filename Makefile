@@ -4,7 +4,7 @@
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint format docs bench lock clean env
+.PHONY: help run test quick lint faults format docs bench lock clean env
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ quick: env ## the checks for between two edits, in under a minute
 
 lint: env ## style, types, layers and spelling, without the tests
 	@bash scripts/test.sh lint
+
+faults: env ## kill, unplug and race the log a thousand times; prints what was found
+	@.venv/bin/python -m tests.faults
 
 format: env ## put the code into shape
 	@.venv/bin/ruff check --fix-only --quiet .
