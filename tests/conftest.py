@@ -1,6 +1,7 @@
-"""What all tests share: how much hypothesis searches, and which event loops async tests run on."""
+"""What all tests share: how much hypothesis searches, which event loops async tests run on, and that Ctrl-C works."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,10 @@ settings.register_profile("default", max_examples=100, **_COMMON)
 # The same examples in every run, so that a red build can be run again; searching for new ones is what people's runs do.
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+
+# A shell lets what it starts in the background ignore Ctrl-C, and that is inherited by the processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["asyncio", "trio"])

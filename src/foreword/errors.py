@@ -13,6 +13,7 @@
     ├── SessionError                      a session that cannot be had, written or read; an address; a damaged log
     ├── StoreError                        a store of sessions that cannot be opened, read or written
     ├── MissingExtraError                 an extra of this library that is not installed
+    ├── RecorderError                     a recorder that cannot be attached, or that must not miss what it missed
     ├── ModelError                        models: a provider that nobody serves, a bad setting or tool name
     │   └── ModelFailedError              a request that was sent and failed; carries the failure's facts
     ├── AgentError                        agents: busy, without a model, in circles, misled by a listener
@@ -41,6 +42,7 @@ __all__ = [
     "AssemblyCancelledError",
     "AssemblyError",
     "ConfigFault",
+    "ContentNotStoredError",
     "DamagedLogError",
     "DeploymentError",
     "DiffMismatchError",
@@ -60,6 +62,7 @@ __all__ = [
     "FlushFailedError",
     "ForewordError",
     "ForgedSnapshotError",
+    "HeaderDriftError",
     "InactiveContextError",
     "InvalidAddressError",
     "InvalidConfigError",
@@ -91,6 +94,7 @@ __all__ = [
     "NonFiniteOrderError",
     "NotAStringError",
     "NotJsonError",
+    "NothingToRecordError",
     "PluginDeadlockError",
     "PluginError",
     "PluginFailedError",
@@ -102,6 +106,8 @@ __all__ = [
     "ProviderFailedError",
     "ProviderFailure",
     "ProviderTimeoutError",
+    "RecorderError",
+    "RecordingFailedError",
     "RegistrationError",
     "RenderError",
     "RequestMismatchError",
@@ -775,6 +781,38 @@ class MissingExtraError(ForewordError, ImportError):
         )
 
 
+class RecorderError(ForewordError):
+    """A recorder cannot do what it is there for."""
+
+
+class NothingToRecordError(RecorderError, TypeError):
+    """A recorder was to be attached to something whose requests it cannot see."""
+
+    kind = "nothing_to_record"
+
+    def __init__(self, client: str) -> None:
+        self.client = client  # the type of what was given
+        super().__init__(
+            f"{client} shows no HTTP client with event hooks; make one (httpx2.AsyncClient()), attach the recorder to "
+            f"it, and hand it to the SDK as http_client=",
+            client,
+        )
+
+
+class RecordingFailedError(RecorderError, RuntimeError):
+    """A request could not be logged, and was to be sent only if it was; it was not sent. The cause says why."""
+
+    kind = "recording_failed"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(
+            f'the request was not sent, since it could not be recorded: {why}; mend that, or give the recorder '
+            f'on_error="warn" to have requests sent all the same',
+            why,
+        )
+
+
 class ModelError(ForewordError):
     """A model that cannot be asked, or a request to one that failed."""
 
@@ -992,7 +1030,7 @@ class SessionBusyError(SessionError, RuntimeError):
         holder = "another process" if pid is None else f"process {pid}"
         super().__init__(
             f'session "{shown(session)}" is being written by {holder}; wait until it is closed there, read it, '
-            f"or fork it",
+            f"or fork it; if it hangs there, take it over",
             session,
             pid,
         )
@@ -1129,11 +1167,28 @@ class ErasedContentError(SessionError, LookupError):
     def __init__(self, session: str, seq: int, blob: str) -> None:
         self.session, self.seq, self.blob = session, seq, blob
         super().__init__(
-            f'the content of event {seq} of session "{shown(session)}" was erased (blob {blob[:12]}…); neither it '
-            f"nor a request that held it can be had again",
+            f'a content of event {seq} of session "{shown(session)}" was erased (blob {blob[:12]}…); neither it nor a '
+            f"request that held it can be had again",
             session,
             seq,
             blob,
+        )
+
+
+class HeaderDriftError(SessionError, RuntimeError):
+    """What was assembled differs from what a resumed session has recorded, and that was to be an error."""
+
+    kind = "header_drift"
+
+    def __init__(self, session: str, parts: Sequence[str], differences: str) -> None:
+        self.session, self.parts, self.differences = session, tuple(parts), differences
+        super().__init__(
+            f'session "{shown(session)}" was to go on with the request header that it has recorded, and today\'s '
+            f'differs: {differences or ", ".join(self.parts)}; resume it with drift="fresh" to go on with today\'s, or '
+            f'with drift="recorded" to go on with the recorded one',
+            session,
+            self.parts,
+            differences,
         )
 
 
@@ -1169,6 +1224,22 @@ class ErasureConflictError(SessionError, RuntimeError):
             f"nothing was erased: session {names} refers to blob {blob[:12]}… by now, which was not reckoned with; "
             f"work out anew what to erase",
             self.sessions,
+            blob,
+        )
+
+
+class ContentNotStoredError(SessionError, LookupError):
+    """A content that the log was not to hold: it was opened with ``content="masked"`` or ``"digests"``."""
+
+    kind = "content_not_stored"
+
+    def __init__(self, session: str, seq: int, blob: str) -> None:
+        self.session, self.seq, self.blob = session, seq, blob
+        super().__init__(
+            f'a content of event {seq} of session "{shown(session)}" was never stored (blob {blob[:12]}…), since the '
+            f"log was opened not to hold it; a request that held it cannot be had again",
+            session,
+            seq,
             blob,
         )
 

@@ -292,3 +292,22 @@ def test_a_fork_is_told(tmp_path: Path) -> None:
     parent, branch = as_json("list", folder=tmp_path)["sessions"]
     assert branch["parent"]["session"] == parent["session"]
     assert f"forked from {parent['session']}" in run("log", "show", "branch", folder=tmp_path).out.replace("\n", " ")
+
+
+def test_what_was_erased_says_so(tmp_path: Path) -> None:
+    """After an erasure the session is still told: placeholders stand for what is gone, and the rest is as it was."""
+    shop(tmp_path)
+    assert run("run", "foreword.yaml", "My secret.", folder=tmp_path).code == 0
+
+    async def erase() -> None:
+        async with open_log(f"sqlite:{tmp_path}/foreword.db") as log:
+            await log.erase("last@1")
+
+    anyio.run(erase)
+    ran = run("log", "show", folder=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "My secret." not in ran.out
+    assert "It is late." in ran.out
+    assert "emptied on purpose" in ran.out
+    assert run("log", "list", folder=tmp_path).code == 0
+    assert "erased" in run("log", "verify", folder=tmp_path).out

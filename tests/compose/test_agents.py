@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from foreword import (
     open_log,
 )
 from foreword.compose import App
-from foreword.session import RequestAttempted, rebuild
+from foreword.session import Note, RequestAttempted, rebuild, verify
 from foreword.testing import MemoryStore, ScriptedModel, call_tools
 from foreword.wire.request import ModelConfig
 
@@ -233,6 +234,39 @@ async def test_a_log_that_is_given_stays_open(folder: Folder) -> None:
         async with folder.open(TEXT, log=store) as app:
             assert len(await app.log.sessions()) == 1
         assert len(await log.sessions()) == 1
+
+
+async def test_what_is_stored_and_for_how_long(folder: Folder) -> None:
+    """The file says how much of what is said is stored, and for how long: older contents are erased when an agent is
+    made, at most once a day."""
+    text = "log: {store: 'sqlite:log.db', content: masked, keep: 30d}\nagents: {a: {model: 'scripted:m'}}\n"
+    store = MemoryStore()
+    await log_note(store, days_ago=31)
+    async with folder.open(text, log=store) as app:
+        assert app.log.content == "masked"
+        scripted(app, "Hello.")
+        await app.agent("a")
+        assert await store.search([b"long ago"]) == []
+        await log_note(store, days_ago=29)
+        await log_note(store, days_ago=31)
+        await app.agent("a")
+        assert len(await store.search([b"long ago"])) == 2
+    async with folder.open(text, log=store) as app:
+        scripted(app, "Hello.")
+        await app.agent("a")
+        assert len(await store.search([b"long ago"])) == 1
+    async with open_log(store) as log:
+        assert (await verify(log)).intact
+        async with folder.open(text, log=log) as app:
+            assert app.log.content == "full"  # a log that is given is its owner's to look after
+
+
+async def log_note(store: MemoryStore, *, days_ago: int) -> None:
+    then = time.time_ns() // 1_000_000 - days_ago * 86_400_000
+    async with open_log(store, clock=lambda: then) as log:
+        session = await log.create()
+        session.append(Note("told", "long ago"))
+        await session.close()
 
 
 # -- models ------------------------------------------------------------------------------------------------------------

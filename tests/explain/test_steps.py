@@ -81,6 +81,24 @@ async def a_busy_session(ctx: Context, log: Log) -> None:
 
 
 @pytest.mark.anyio
+async def test_what_was_erased_is_marked() -> None:
+    """Steps of which something was erased are told with placeholders; all others as they were."""
+    async with MemoryStore() as store:
+        async with open_log(store) as log, Context() as ctx:
+            await a_busy_session(ctx, log)
+        async with open_log(store) as log:
+            before = await all_of(log, "busy")
+            text = before[0].messages[0].message.text
+            await log.erase(match=text)
+            after = await all_of(log, "busy")
+            assert [str(each.location) for each in after] == [str(each.location) for each in before]
+            for was, now in zip(before, after, strict=True):
+                assert (was.text, was.spans, was.tools, was.trace) == (now.text, now.spans, now.tools, now.trace)
+                held = [text in each.message.text for each in was.messages]
+                assert [each.message.text == "[erased]" for each in now.messages] == held
+
+
+@pytest.mark.anyio
 async def test_contexts_are_those_that_the_model_sees() -> None:
     """A step that repeats no snapshot is told with the one that is still in its history, and who wrote it."""
     prompt = SystemPrompt(persona="P.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from foreword.session import (
     RUNTIME_CONTEXT,
     AssistantSaid,
     BodyDigest,
+    Content,
     ContextPart,
     HeaderReason,
     HeaderWritten,
@@ -83,9 +85,14 @@ class Stores:
         return [file for file in self._file.parent.glob(f"{self._file.name}*") if file.is_file()]
 
     @asynccontextmanager
-    async def log(self, clock: Callable[[], int] | None = None) -> AsyncIterator[Log]:
-        async with self.open() as store, open_log(store, clock=clock or Clock()) as log:
+    async def log(self, clock: Callable[[], int] | None = None, *, content: Content = "full") -> AsyncIterator[Log]:
+        async with self.open() as store, open_log(store, clock=clock or Clock(), content=content) as log:
             yield log
+
+
+def contents_of(files: Iterable[Path]) -> bytes:
+    """The bytes of files, read by another process: closing a file here would let go of SQLite's locks on it."""
+    return subprocess.run(["cat", "/dev/null", *map(str, files)], capture_output=True, check=True).stdout
 
 
 # -- scripts -----------------------------------------------------------------------------------------------------------

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -25,6 +29,7 @@ from tests.session.support import (
     ask,
     attempt,
     clerk,
+    contents_of,
     end,
     snapshot,
     take_tool_turn,
@@ -59,7 +64,7 @@ from foreword.session import (
     step_trace,
     verify,
 )
-from foreword.session.store import Store
+from foreword.session.store import BlobRow, Store
 from foreword.wire.chunks import ModelFailure
 from foreword.wire.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from foreword.wire.request import ModelConfig
@@ -70,8 +75,9 @@ SECRET = 'Ä "quoted" hunter2/né\n'
 
 
 def bytes_left(stores: Stores, secret: str) -> list[str]:
-    """Where bytes of a secret stand in the files of a store; the words of it alone, however they are spelled."""
-    return [file.name for file in stores.files() for part in ("hunter2", secret) if part.encode() in file.read_bytes()]
+    """Which of the words of a secret stand in the files of a store."""
+    kept = contents_of(stores.files())
+    return [part for part in ("hunter2", secret) if part.encode() in kept]
 
 
 def tell_all(session: Session, secret: str) -> None:
@@ -392,6 +398,7 @@ async def test_a_session_that_is_open_goes_on(stores: Stores) -> None:
         session = await log.create("clerk", labels={"who": "hunter2"})
         tell_all(session, "hunter2")
         ask(session, "still there?", HEADER)
+        session.on_append(lambda _: session.events)  # somebody looks on
         report = await session.erase(match="hunter2")
         assert [each.seq for each in report.sessions] == [session.events[-1].seq]
         assert session.messages[0] == UserMessage(ERASED)
@@ -460,7 +467,7 @@ async def test_the_places_are_marked_on_request(stores: Stores) -> None:
         rebuilt = await rebuild(log, "clerk@1/2", if_erased="mark")
         assert rebuilt.erased == ("section 2", "tool 2", "config", "message 1", "message 2")
         assert rebuilt.request.system == f"You are a clerk.\n\n{ERASED}"
-        assert [tool.name for tool in rebuilt.request.tools] == ["search", "erased_2"]
+        assert [tool.name for tool in rebuilt.request.tools] == ["search", "gone_2"]
         assert rebuilt.explanation is not None
         assert rebuilt.explanation.spans.text == rebuilt.request.system
         assert (await rebuild(log, "clerk@2", if_erased="mark")).erased == (
@@ -530,9 +537,51 @@ async def test_each_holder_has_to_tell(stores: Stores) -> None:
     told = {report.id: report.fault for report in (await verify(shelf.log())).sessions}
     assert told["clerk"] is None
     assert told["fork"] is not None
-    assert (told["fork"].seq, told["fork"].why) == (3, "it is empty, and no event says that it was erased")
+    assert (told["fork"].seq, told["fork"].why) == (
+        3,
+        "it is empty, and no event says that it was erased, or never stored",
+    )
     with pytest.raises(DamagedLogError, match="no event says"):
         await rebuild(shelf.log(), "fork@1")
+
+
+async def test_each_holder_of_a_shared_text_has_to_tell(stores: Stores) -> None:
+    """The same of a section: that another session tells of its erasure is no excuse."""
+    own = replace(HEADER, sections=("The code is hunter2.",))
+    async with stores.log() as log:
+        for name in ("a", "b"):
+            session = await log.create(name)
+            take_turn(session, header=own)
+            await session.close()
+        await log.erase(match="hunter2")
+        shelf = await Shelf.of(log.store)
+    for row in shelf.rows:
+        events = shelf.kept_events[row.id]
+        kept = {**shelf.kept_events, row.id: events[:-1]}
+        rows = [replace(each, count=10, head=events[9].digest) if each is row else each for each in shelf.rows]
+        told = {
+            report.id: report for report in (await verify(replace(shelf, rows=rows, kept_events=kept).log())).sessions
+        }
+        fault = told.pop(row.id).fault
+        assert fault is not None
+        assert fault.seq == 4  # its request/header
+        assert all(report.intact for report in told.values())
+
+
+async def test_reading_while_it_is_erased(stores: Stores) -> None:
+    """Whoever reads along meets placeholders, or an error that says so, and never takes it for damage."""
+    async with stores.log() as log:
+        session = await log.create("clerk")
+        for number in range(150):
+            take_turn(session, f"question {number}")
+        await session.flush()
+        marking, strict = await log.events("clerk", if_erased="mark"), await log.events("clerk")
+        read = [await anext(marking), await anext(strict)]
+        await log.erase(match="question 149")
+        read += [each async for each in marking]
+        assert [each.event for each in read if isinstance(each.event, UserSaid)][-1] == UserSaid(UserMessage(ERASED))
+        with pytest.raises(ErasedContentError):
+            [each async for each in strict]
 
 
 # -- others ------------------------------------------------------------------------------------------------------------
@@ -608,11 +657,12 @@ async def test_keeping_passes_over_who_is_busy(stores: Stores) -> None:
 
 
 class Meanwhile:
-    """A store to which something happens just before the next erasure is handed over."""
+    """A store to which something happens just before the next erasure is handed over, or contents are read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.next: Callable[[], Awaitable[None]] | None = None
+        self.next_read: Callable[[], Awaitable[None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -623,6 +673,12 @@ class Meanwhile:
             await happens()
         return await self._store.erase(*given, **named)
 
+    async def blobs(self, digests: Iterable[bytes]) -> dict[bytes, BlobRow]:
+        happens, self.next_read = self.next_read, None
+        if happens is not None:
+            await happens()
+        return await self._store.blobs(digests)
+
 
 @asynccontextmanager
 async def meanwhile(stores: Stores) -> AsyncIterator[tuple[Meanwhile, Log, Log]]:
@@ -631,6 +687,19 @@ async def meanwhile(stores: Stores) -> AsyncIterator[tuple[Meanwhile, Log, Log]]
         store: Any = Meanwhile(opened)
         async with open_log(store, clock=Clock()) as log:
             yield store, log, other
+
+
+async def test_verifying_while_it_is_erased(stores: Stores) -> None:
+    """Contents that are emptied after the events were read, and before the contents are, are no damage."""
+    async with meanwhile(stores) as (store, log, other):
+        await take_and_close(log, "clerk", "hunter2")
+        store.next_read = partial(erase_quietly, other)
+        await intact(log, 2)
+        assert store.next_read is None
+
+
+async def erase_quietly(log: Log) -> None:
+    await log.erase(match="hunter2")
 
 
 async def test_another_session_comes_to_hold_it(stores: Stores) -> None:
@@ -750,3 +819,81 @@ async def test_a_cancelled_erasure(stores: Stores) -> None:
         assert scope.cancelled_caught
         assert len(await log.store.search([b"hunter2"])) == 2
         await (await elsewhere.resume("a")).close()
+
+
+# -- files and processes -----------------------------------------------------------------------------------------------
+
+HOLDER = """\
+import sys, anyio
+from foreword.session import open_log
+from tests.session.support import take_turn
+
+async def main():
+    async with open_log(f"sqlite:{sys.argv[1]}") as log:
+        await log.resume("clerk")
+        print("ready", flush=True)
+        sys.stdin.readline()
+
+anyio.run(main)
+"""
+
+
+def running(script: str, file: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", script, str(file)]
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root, text=True)
+
+
+async def test_another_process_is_named(tmp_path: Path) -> None:
+    """The process that writes a session blocks an erasure; when it has ended, the erasure is done."""
+    stores = Stores("sqlite", tmp_path)
+    async with stores.log() as log:
+        await take_and_close(log, "clerk", "hunter2")
+        with running(HOLDER, tmp_path / "log.db") as holder:
+            assert holder.stdin is not None
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "ready\n"
+            with pytest.raises(ErasureBlockedError) as caught:
+                await log.erase(session="clerk")
+            assert caught.value.holders == (("clerk", holder.pid),)
+            assert bytes_left(stores, "hunter2")
+            holder.stdin.close()
+            report = await log.erase(session="clerk", wait=True)
+        assert report.complete
+        assert bytes_left(stores, "hunter2") == []
+
+
+async def test_a_reader_of_an_older_state(tmp_path: Path) -> None:
+    """While somebody reads an older state of the file, what was erased stands in the write-ahead log still: the report
+    says so. When the reader has gone, the next checkpoint ends it."""
+    stores = Stores("sqlite", tmp_path)
+    async with stores.log() as log:
+        await take_and_close(log, "clerk", "hunter2")
+        with closing(sqlite3.connect(tmp_path / "log.db", isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM blob").fetchone()
+            report = await log.erase(match="hunter2")
+            assert not report.complete
+            assert "write-ahead log" in report.not_reached[0]
+            assert await log.store.search([b"hunter2"]) == []
+        await (await log.resume("clerk")).close()
+        assert await log.store.checkpoint()
+        assert bytes_left(stores, "hunter2") == []
+        await intact(log, 2)
+
+
+async def test_an_export_is_not_reached_and_whole(tmp_path: Path) -> None:
+    """An export made before an erasure keeps what was erased; one made after has no byte of it, and verifies."""
+    stores = Stores("sqlite", tmp_path)
+    async with stores.log() as log:
+        session = await log.create("clerk")
+        take_turn(session, "hunter2")
+        await log.export(tmp_path / "before.db")
+        await session.erase(match="hunter2")
+        await log.export(tmp_path / "after.db")
+    assert b"hunter2" in (tmp_path / "before.db").read_bytes()
+    assert b"hunter2" not in (tmp_path / "after.db").read_bytes()
+    for name, erased in (("before", 0), ("after", 2)):
+        async with open_log(f"sqlite:{tmp_path / name}.db", clock=Clock()) as log:
+            await intact(log, erased)
+            take_turn(await log.resume("clerk"))

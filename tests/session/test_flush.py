@@ -39,8 +39,8 @@ class Faulty(MemoryStore):
         self.written: list[int] = []  # the sizes of batches that were handed over
         self.checkpoints = 0
 
-    async def claim(self, session: str, *, new: SessionRow | None = None, take_over: Any = None) -> Any:
-        return FaultyClaim(self, await super().claim(session, new=new, take_over=take_over))
+    async def claim(self, session: str, **how: Any) -> Any:
+        return FaultyClaim(self, await super().claim(session, **how))
 
     async def checkpoint(self) -> bool:
         self.checkpoints += 1

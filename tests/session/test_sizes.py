@@ -60,6 +60,37 @@ async def test_what_steps_cost(stores: Stores) -> None:
             assert cost - unchanged - len(told[number]) < 2_000
 
 
+async def test_what_a_section_with_variables_costs(stores: Stores) -> None:
+    """It is the same where the section holds variables: another value, and another text round them, move the boundaries
+    of its spans, which are told without a new trace."""
+    prompt, told = big_prompt()
+    who = ["Ada"]
+    prompt.variable("clock", lambda: who[0])
+    told[40] = "It serves {{clock}}, and {{who}}. " * 10
+    async with stores.log() as log:
+        session = await log.create()
+        session.append(TurnStart(1))
+        sizes = [await size_after(log, session, prompt)]
+        sizes.append(await size_after(log, session, prompt))
+        traces = {None if session.trace is None else session.trace.digest}
+        texts: list[str] = []
+        for text, value in [
+            (told[40], "Grace H."),
+            ("Now it serves {{clock}}, and {{who}}. " * 10, "Grace H."),
+            ("Then {{clock}} again, and {{who}}. " * 10, "Katherine"),
+        ]:
+            told[40], who[0] = text, value
+            sizes.append(await size_after(log, session, prompt))
+            traces.add(None if session.trace is None else session.trace.digest)
+            texts.append(prompt.render_sync().sections[40])
+        steps = [after - before for before, after in itertools.pairwise(sizes)]
+        unchanged, *changed = (each - len(QUESTION) - len(ANSWER) for each in steps)
+        assert unchanged < 5_000
+        for text, cost in zip(texts, changed, strict=True):
+            assert cost - unchanged - len(text) < 2_000
+        assert len(traces) == 1  # none of them needed a new one
+
+
 async def test_what_a_changed_trace_costs(stores: Stores) -> None:
     """A context that falls silent changes the trace and no header: the step takes less than 5 KB, for a hundred sections."""
     prompt, _ = big_prompt()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from foreword.agent.events import AGENT_REQUEST, RequestProposed
 from foreword.agent.failure import in_words
@@ -21,6 +21,7 @@ from foreword.session.events import (
     AssistantSaid,
     BodyDigest,
     HeaderWritten,
+    Note,
     RequestAttempted,
     RequestEnded,
     Timings,
@@ -34,11 +35,15 @@ if TYPE_CHECKING:
     from foreword.agent.models import ModelAdapter
     from foreword.agent.prepare import Prepared
     from foreword.agent.run import Run
+    from foreword.prompt.origin import Origin
     from foreword.session.events import HeaderReason
     from foreword.wire.chunks import Chunk
     from foreword.wire.request import ModelRequest
 
-__all__ = ["Answer", "make_attempt"]
+__all__ = ["HELD_BACK", "Answer", "make_attempt"]
+
+HELD_BACK: Final = "header/held-back"
+"""The name of the note which says in what parts today's header differs from the recorded one that is sent instead."""
 
 
 async def make_attempt(run: Run, prepared: Prepared, number: int) -> Answer:
@@ -53,7 +58,7 @@ async def make_attempt(run: Run, prepared: Prepared, number: int) -> Answer:
     """
     adapter, header = await _resolved(run, prepared, number)
     _write_header(run, header)
-    request = replace(header.request(run.session.messages), origins=prepared.rendering.tool_origins)
+    request = replace(header.request(run.session.messages), origins=_origins(prepared, header))
     answer = Answer(header.config)
     body = BodyDigest.of(adapter.name, adapter.version, adapter.body(request))
     run.session.append(RequestAttempted(run.turn, run.step, number, body))
@@ -79,8 +84,24 @@ async def _resolved(run: Run, prepared: Prepared, number: int) -> tuple[ModelAda
         raise WrongAnswerError(AGENT_REQUEST.name, "a ModelConfig", described(config))
     if not config.provider or not config.model:
         raise NoModelError(agent.name)
-    adapter, resolved = agent.ctx.require(ModelAdapters).resolve(config)
-    return adapter, RequestHeader.of(prepared.rendering, resolved)
+    adapters = agent.ctx.require(ModelAdapters)
+    adapter, resolved = adapters.resolve(config)
+    today = RequestHeader.of(prepared.rendering, resolved)
+    header = run.session.resumption.header(today)
+    if header is not today:  # the recorded one goes out again
+        adapter, _ = adapters.resolve(header.config)
+        if not agent.has_written_header:
+            run.session.append(Note(HELD_BACK, list(today.differs_in(header))))
+    return adapter, header
+
+
+def _origins(prepared: Prepared, header: RequestHeader) -> tuple[Origin | None, ...]:
+    """Who brought each tool of a header; of one that is only recorded nobody can say."""
+    rendering = prepared.rendering
+    if header.tools is rendering.tools:
+        return rendering.tool_origins
+    brought = {tool.name: origin for tool, origin in zip(rendering.tools, rendering.tool_origins, strict=True)}
+    return tuple(brought.get(tool.name) for tool in header.tools)
 
 
 def _write_header(run: Run, header: RequestHeader) -> None:

@@ -21,15 +21,26 @@ if TYPE_CHECKING:
     from foreword.agent.prepare import Prepared
     from foreword.agent.run import Run
     from foreword.tools.result import ToolResult
-    from foreword.wire.messages import ToolCall
+    from foreword.wire.messages import AssistantMessage, ToolCall
 
-__all__ = ["run_calls"]
+__all__ = ["run_calls", "sensitive_calls"]
 
 _NOT_STARTED = failure(TOOL_NOT_STARTED, "the turn ended before this tool was started; it may be called again")
 _UNKNOWN = failure(
     TOOL_OUTCOME_UNKNOWN,
     "the turn ended while this tool ran, and what it did is not known; see how things stand before it is called again",
 )
+
+
+def sensitive_calls(run: Run, message: AssistantMessage) -> tuple[int, ...]:
+    """The positions of the calls in an answer whose arguments and results are not to be shown to whoever looks on."""
+    return tuple(at for at, call in enumerate(message.tool_calls) if _is_sensitive(run, call))
+
+
+def _is_sensitive(run: Run, call: ToolCall) -> bool:
+    tools = run.agent.ctx.get(ToolRegistry)
+    tool = None if tools is None else tools.get(call.name, run.agent)
+    return tool is not None and tool.sensitive
 
 
 async def run_calls(run: Run, prepared: Prepared, calls: Sequence[ToolCall]) -> None:
@@ -41,21 +52,21 @@ async def run_calls(run: Run, prepared: Prepared, calls: Sequence[ToolCall]) -> 
             by then get one that says so.
     """
     for at, call in enumerate(calls):
-        running = False
+        running, sensitive = False, _is_sensitive(run, call)
         try:
-            await _log_durably(run, call)
+            await _log_durably(run, call, sensitive=sensitive)
             running = True
             result = await _call(run, prepared, call)
         except BaseException:
             _give_up(run, calls[at:], running=running)
             raise
-        _answer(run, call, result)
+        _answer(run, call, result, sensitive=sensitive)
     run.check()
 
 
-async def _log_durably(run: Run, call: ToolCall) -> None:
+async def _log_durably(run: Run, call: ToolCall, *, sensitive: bool) -> None:
     run.check()
-    run.session.append(ToolCalled(run.turn, run.step, call))
+    run.session.append(ToolCalled(run.turn, run.step, call, sensitive))
     await run.session.flush()
     run.check()
     run.tell(ToolCallStarted(run.step, call))
@@ -80,7 +91,7 @@ def _give_up(run: Run, calls: Sequence[ToolCall], *, running: bool) -> None:
         _answer(run, call, why)
 
 
-def _answer(run: Run, call: ToolCall, result: ToolResult) -> None:
+def _answer(run: Run, call: ToolCall, result: ToolResult, *, sensitive: bool = False) -> None:
     message = ToolMessage(call.id, call.name, result.text, result.is_error)
-    run.session.append(ToolAnswered(run.turn, run.step, message, result.code))
+    run.session.append(ToolAnswered(run.turn, run.step, message, result.code, sensitive))
     run.tell(ToolCallFinished(run.step, call, message, result.code))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from foreword.kernel.context import Context
     from foreword.kernel.source import Source
     from foreword.prompt.context import ContextKey
+    from foreword.session.drift import Drift
     from foreword.session.log import Log
     from foreword.tools.masks import ToolMask
     from foreword.wire.request import ModelConfig
@@ -54,6 +55,7 @@ async def create_agent(
     model: str | ModelConfig | None,
     log: Log | None = None,
     session: str | Session | None = None,
+    drift: Drift = "fresh",
     persona: str | Path | None = None,
     tools: ToolMask | None = None,
     values: Mapping[ContextKey[Any], object] | None = None,
@@ -76,6 +78,8 @@ async def create_agent(
         log: where its session is kept, and those of the agents that it spawns.
         session: None for a new one, the id of one that is to go on, or one that is open already (a fork, say), which is
             closed with the agent.
+        drift: of a session that goes on, which request header goes out if today's differs from the recorded one:
+            ``"fresh"`` today's, ``"recorded"`` the recorded one, ``"error"`` none: the turn ends with an error.
         persona: takes the deployment's place for this agent: a template, or a `Path` to one.
         tools: which of the tools that it inherits it may see and call.
         values: what the providers of its prompt get in their context.
@@ -98,6 +102,8 @@ async def create_agent(
     source = calling_line(caller(1))
     if session is not None and (labels or cwd is not None):
         raise TypeError("labels and cwd are given to a new session only; this one has its own")
+    if drift != "fresh" and not isinstance(session, str):
+        raise TypeError("drift is for a session that goes on, given by its id; of an open one `Log.resume` decides")
     if max_steps is not None and max_steps < 1:
         raise ValueError(f"max_steps is {max_steps}; a turn takes at least one step")
     terms = Terms(
@@ -111,7 +117,7 @@ async def create_agent(
         clock=Clock() if clock is None else clock,
     )
     outfit = Outfit(persona, tools, None, source)
-    return await _made(ctx, name, terms, outfit, setup, partial(_claimed, terms.log, session, labels, cwd))
+    return await _made(ctx, name, terms, outfit, setup, partial(_claimed, terms.log, session, labels, cwd, drift))
 
 
 def _log_of(log: Log | None, session: str | Session | None) -> Log:
@@ -125,12 +131,16 @@ def _log_of(log: Log | None, session: str | Session | None) -> Log:
 
 
 async def _claimed(
-    log: Log, session: str | Session | None, labels: Mapping[str, str] | None, cwd: str | Path | None
+    log: Log,
+    session: str | Session | None,
+    labels: Mapping[str, str] | None,
+    cwd: str | Path | None,
+    drift: Drift = "fresh",
 ) -> Session:
     if isinstance(session, Session):
         return session
     if session is not None:
-        return await log.resume(session)
+        return await log.resume(session, drift=drift)
     return await log.create(labels=labels or {}, cwd=None if cwd is None else str(cwd))
 
 

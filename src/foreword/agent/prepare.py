@@ -49,7 +49,7 @@ async def prepare(run: Run) -> Prepared:
     prompt = agent.ctx.require(SystemPrompt)
     assembly = await run.foreign(lambda: prompt.assemble(context))
     rendering = render(assembly)
-    snapshot = due_snapshot(run.session.held_snapshot, assembly, rendering.snapshot)
+    snapshot = due_snapshot(run.session.held_snapshot, assembly, rendering.snapshot, rendering.snapshot_masks)
     decision = await _decide(run, taken, snapshot)
     return Prepared(context, rendering, decision)
 

@@ -16,7 +16,7 @@ from foreword.session.events import RUNTIME_CONTEXT, ContextPart, MessageSource,
 from foreword.wire.messages import UserMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from foreword.prompt.assembly import PromptAssembly
     from foreword.session.events import HeldSnapshot
@@ -29,18 +29,22 @@ CLEARED: Final = "There is no current runtime context any more. Earlier runtime-
 _WRITER = "foreword"
 
 
-def due_snapshot(held: HeldSnapshot, assembly: PromptAssembly, snapshot: str) -> UserSaid | None:
+def due_snapshot(
+    held: HeldSnapshot, assembly: PromptAssembly, snapshot: str, sensitive: Container[int] = ()
+) -> UserSaid | None:
     """The message that tells the model how things stand now; None if it knows.
 
     Args:
         held: what the model still sees.
         assembly: of the step.
         snapshot: what it rendered to.
+        sensitive: the positions in it of the contexts that are not to be shown to whoever looks on.
     """
     if snapshot:
         if held.text == snapshot:
             return None
-        parts = tuple(ContextPart(name, text) for name, text in render_context_sections(assembly))
+        told = enumerate(render_context_sections(assembly))
+        parts = tuple(ContextPart(name, text, at in sensitive) for at, (name, text) in told)
         return _message(snapshot, parts)
     return None if held.state == "never" or held.text == CLEARED else _message(CLEARED, ())
 
@@ -52,7 +56,8 @@ def _message(text: str, parts: tuple[ContextPart, ...]) -> UserSaid:
 def with_honest_sources(messages: Iterable[UserSaid], snapshot: UserSaid | None) -> tuple[UserSaid, ...]:
     """The messages that listeners want a step to be entered with.
 
-    A listener may reword the snapshot, keeping its source; then its parts go, since they no longer make up its text.
+    A listener may reword the snapshot, keeping its source; then its parts go, since they no longer make up its text. If
+    one of them was sensitive, the whole is.
 
     Raises:
         ForgedSnapshotError: one that the loop did not write says that it is a snapshot.
@@ -64,7 +69,8 @@ def with_honest_sources(messages: Iterable[UserSaid], snapshot: UserSaid | None)
             if snapshot is None or source is not snapshot.source:
                 raise ForgedSnapshotError(said.message.text)
             if said.message != snapshot.message:
-                said = replace(said, source=replace(source, parts=()))
+                parts = [replace(part, text=said.message.text) for part in source.parts if part.sensitive]
+                said = replace(said, source=replace(source, parts=tuple(parts)))
             snapshot = None
         told.append(said)
     return tuple(told)

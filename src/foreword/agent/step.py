@@ -10,30 +10,35 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from foreword.agent.attempt import make_attempt
-from foreword.agent.calls import run_calls
+from foreword.agent.calls import run_calls, sensitive_calls
 from foreword.agent.events import AGENT_REQUEST_ERROR, AttemptFailed, Retry
 from foreword.agent.stream import RetryScheduled, StepFinished, StepStarted
 from foreword.errors import ModelFailedError, WrongAnswerError
 from foreword.prompt.text import described
 from foreword.session.events import AssistantSaid, StepEnd, StepStart
+from foreword.session.header import RequestHeader
 from foreword.session.trace import step_trace
+from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
     from foreword.agent.attempt import Answer
     from foreword.agent.prepare import Prepared
     from foreword.agent.run import Run
     from foreword.session.events import UserSaid
+    from foreword.session.trace import StepTrace
     from foreword.wire.chunks import ModelFailure
 
 __all__ = ["Ending", "take_step"]
 
 Ending: TypeAlias = Literal["completed", "max-tokens"]
 
+_ANY = ModelConfig("", "")  # for a header of which only the prompt is looked at
+
 
 async def take_step(run: Run, prepared: Prepared, messages: tuple[UserSaid, ...]) -> Ending | None:
     """Take a step that was prepared; None if another one has to follow, with what the tools answered."""
     session = run.session
-    session.append(StepStart(run.turn, run.step + 1, step_trace(prepared.rendering, session.trace)))
+    session.append(StepStart(run.turn, run.step + 1, _trace(run, prepared)))
     run.step += 1
     try:
         for said in messages:
@@ -42,7 +47,7 @@ async def take_step(run: Run, prepared: Prepared, messages: tuple[UserSaid, ...]
         answer = await _ask(run, prepared)
         cut = answer.ended.kind == "max-tokens"
         message = answer.message(with_calls=not cut)  # a call that was cut is no call
-        session.append(AssistantSaid(run.turn, run.step, message))
+        session.append(AssistantSaid(run.turn, run.step, message, sensitive=sensitive_calls(run, message)))
         run.text = answer.text
         if not message.tool_calls:
             return "max-tokens" if cut else "completed"
@@ -51,6 +56,17 @@ async def take_step(run: Run, prepared: Prepared, messages: tuple[UserSaid, ...]
     finally:
         session.append(StepEnd(run.turn, run.step))
         run.tell(StepFinished(run.step))
+
+
+def _trace(run: Run, prepared: Prepared) -> StepTrace | None:
+    """Who put what into the prompt; None where a recorded prompt is sent, of which today's assembly says nothing.
+
+    Raises:
+        HeaderDriftError: the session was resumed, its recorded prompt is not today's, and that was to be an error.
+    """
+    session, rendering = run.session, prepared.rendering
+    today = RequestHeader.of(rendering, _ANY)
+    return step_trace(rendering, session.trace) if session.resumption.prompt(today).sections is today.sections else None
 
 
 async def _ask(run: Run, prepared: Prepared) -> Answer:

@@ -21,23 +21,26 @@ _OUR_WORDS: Final = frozenset({"kind", "stage", "action", "source", "state"})
 """Keys whose values nobody else chooses."""
 
 
-def as_json(shown: Shown) -> dict[str, Any]:
+def as_json(shown: Shown, *, reveal: bool) -> dict[str, Any]:
     """Text, snapshot, tools, where each stretch comes from, and the deterministic part of the trace.
 
-    What the model gets is told as it is; of the rest, what is to be hidden is.
+    What the model gets is told as it is, but for what is sensitive, unless it is to be revealed; of the rest, what is
+    to be hidden is.
     """
     rendering = shown.rendering
+    spans = rendering.spans if reveal else rendering.masked_spans
+    snapshot_spans = rendering.snapshot_spans if reveal else rendering.masked_snapshot_spans
     about = {
-        "spans": _spans(rendering.spans),
-        "snapshot_spans": _spans(rendering.snapshot_spans),
+        "spans": _spans(spans),
+        "snapshot_spans": _spans(snapshot_spans),
         "dropped": [ref_as_json(ref) for ref in rendering.dropped],
         "trace": rendering.trace.to_json(),
     }
     told = without_secrets(about, shown.hide)
     return {
         "scope": shown.scope,
-        "text": rendering.text,
-        "snapshot": rendering.snapshot,
+        "text": spans.text,
+        "snapshot": snapshot_spans.text,
         "digest": rendering.digest,
         "spans": told["spans"],
         "snapshot_spans": told["snapshot_spans"],

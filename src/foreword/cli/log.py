@@ -6,6 +6,8 @@ from typing import Final
 
 import click
 
+from foreword.cli.log_erase import erase
+from foreword.cli.log_export import export
 from foreword.cli.log_head import head
 from foreword.cli.log_list import list_sessions
 from foreword.cli.log_rebuild import rebuild
@@ -14,7 +16,7 @@ from foreword.cli.log_verify import verify
 
 __all__ = ["log"]
 
-_COMMANDS: Final[tuple[click.Command, ...]] = (list_sessions, show, rebuild, verify, head)
+_COMMANDS: Final[tuple[click.Command, ...]] = (list_sessions, show, rebuild, verify, head, erase, export)
 
 
 class _InOrder(click.Group):

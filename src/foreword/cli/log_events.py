@@ -9,6 +9,7 @@ from foreword.cli.times import iso
 from foreword.jsonvalue import thaw
 from foreword.prompt.digest import Digests
 from foreword.session import events
+from foreword.session.masking import masked_event
 from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -40,9 +41,14 @@ def system_digest(header: RequestHeader) -> str:
     return Digests().of_list(header.sections)
 
 
-def event_document(logged: events.LoggedEvent) -> dict[str, Any]:
-    """An event as JSON; without the trace of a step, which foreword explain tells."""
-    event = logged.event
+def event_document(logged: events.LoggedEvent, *, reveal: bool) -> dict[str, Any]:
+    """An event as JSON, without the trace of a step, which foreword explain tells.
+
+    Args:
+        logged: the event.
+        reveal: whether what is sensitive is told as well.
+    """
+    event = logged.event if reveal else masked_event(logged.event)
     named = event.type if isinstance(event, events.UnknownEvent) else TYPES[type(event)]
     return {"seq": logged.seq, "time": iso(logged.time), "type": named, **_told(event)}
 

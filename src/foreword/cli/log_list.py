@@ -26,7 +26,7 @@ class _Listed:
 
     info: SessionInfo
     newest: int | None  # when its last event was logged, in milliseconds since 1970
-    labels: Mapping[str, str] | None  # None if one was erased
+    labels: Mapping[str, str]
 
 
 @click.command("list", short_help="List the sessions, the newest last.")
@@ -59,16 +59,10 @@ async def _sessions(log: Log) -> list[_Listed]:
 
 
 async def _listed(log: Log, info: SessionInfo) -> _Listed:
-    from foreword.errors import ErasedContentError
-
     newest = None
-    async for logged in await log.events(info.id, info.events - 1):
+    async for logged in await log.events(info.id, info.events - 1, if_erased="mark"):
         newest = logged.time
-    try:
-        labels = (await log.start_of(info.id)).labels
-    except ErasedContentError:
-        labels = None
-    return _Listed(info, newest, labels)
+    return _Listed(info, newest, (await log.start_of(info.id)).labels)
 
 
 def _record(each: _Listed, screen: Screen) -> tuple[Cell, ...]:
@@ -76,15 +70,14 @@ def _record(each: _Listed, screen: Screen) -> tuple[Cell, ...]:
     from foreword.cli.times import moment
 
     info = each.info
-    labels = {"(erased)": ""} if each.labels is None else each.labels
-    told = tuple(Piece(screen.name(f"{name}={value}" if value else name)) for name, value in labels.items())
+    labels = tuple(Piece(screen.name(f"{name}={value}")) for name, value in each.labels.items())
     parent = "" if info.parent is None else f"{info.parent.session}, {info.parent.events:,} events"
     return (
         (Piece(info.id, "bold"),),
         (Piece(moment(info.created)),),
         () if each.newest is None else (Piece(moment(each.newest)),),
         (Piece(f"{info.events:,}"),),
-        told,
+        labels,
         (Piece(parent),) if parent else (),
     )
 
@@ -99,6 +92,6 @@ def _document(each: _Listed) -> dict[str, Any]:
         "newest_event": None if each.newest is None else iso(each.newest),
         "events": info.events,
         "head": info.head,
-        "labels": None if each.labels is None else dict(each.labels),
+        "labels": dict(each.labels),
         "parent": None if info.parent is None else {"session": info.parent.session, "events": info.parent.events},
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from foreword.cli.logs import log_option
-from foreword.cli.options import traceback_option
+from foreword.cli.options import reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,13 @@ _SCRIPTED: Final = "scripted"
 @click.option("--text", "as_text", is_flag=True, help="For reading: system text, tools, messages, settings.")
 @click.option("--body", is_flag=True, help="The body as it was sent to the provider, in the provider's own format.")
 @click.option("--json", "as_json", is_flag=True, help="The request in a document with its address and its outcome.")
+@click.option("--mark", is_flag=True, help="Placeholders in the place of what was erased, or not stored.")
 @log_option
+@reveal_option
 @traceback_option
-def rebuild(*, address: str, as_text: bool, body: bool, as_json: bool, store: str | None) -> None:
+def rebuild(
+    *, address: str, as_text: bool, body: bool, as_json: bool, mark: bool, store: str | None, reveal: bool
+) -> None:
     """Print the request of an ADDRESS as the model got it: canonical JSON of system, tools, messages and config.
 
     Without a step it is the newest one's, without an attempt the last. It is made from the log alone, and checked
@@ -40,24 +44,26 @@ def rebuild(*, address: str, as_text: bool, body: bool, as_json: bool, store: st
 
     if as_text + body + as_json > 1:
         raise click.UsageError("--text, --body and --json are three ways to print it; give one of them")
+    if body and mark:
+        raise click.UsageError("--mark goes with every other way to print it; a body is made of a whole request")
 
     async def ask(log: Log) -> Rebuilt:
-        return await _rebuilt(log, address, with_body=body)
+        return await _rebuilt(log, address, with_body=body, mark=mark)
 
     rebuilt = asked(store, ask)
     if as_text:
         screen = Screen.of_stdout()
         write_rows(_rows(rebuilt, screen), screen)
     elif as_json:
-        write_json(_document(rebuilt))
+        write_json(_document(rebuilt, reveal=reveal))
     else:
         write_text(((rebuilt.body if body else None) or rebuilt.canonical).decode())
 
 
-async def _rebuilt(log: Log, address: str, *, with_body: bool) -> Rebuilt:
+async def _rebuilt(log: Log, address: str, *, with_body: bool, mark: bool) -> Rebuilt:
     from foreword.session.rebuild import rebuild
 
-    rebuilt = await rebuild(log, address)
+    rebuilt = await rebuild(log, address, if_erased="mark" if mark else "raise")
     if not with_body:
         return rebuilt
     return await rebuild(log, str(rebuilt.location), adapter=_adapter(rebuilt))
@@ -81,7 +87,7 @@ def _adapter(rebuilt: Rebuilt) -> BodyMaker:
     raise Fault(f"the body of {rebuilt.location} {what}; in Python, rebuild(log, address, adapter=…) takes any adapter")
 
 
-def _document(rebuilt: Rebuilt) -> dict[str, Any]:
+def _document(rebuilt: Rebuilt, *, reveal: bool) -> dict[str, Any]:
     from foreword.cli.log_events import outcome_document
 
     location = rebuilt.location
@@ -96,7 +102,8 @@ def _document(rebuilt: Rebuilt) -> dict[str, Any]:
         "event": location.seq,
         "perhaps_sent": rebuilt.perhaps_sent,
         "outcome": None if rebuilt.outcome is None else outcome_document(rebuilt.outcome),
-        "request": rebuilt.request.to_json(),
+        "erased": list(rebuilt.erased),
+        "request": (rebuilt.request if reveal else rebuilt.shown).to_json(),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foreword.cli.logs import log_option
-from foreword.cli.options import json_option, traceback_option
+from foreword.cli.options import json_option, reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from foreword.cli.log_story import Wanted
@@ -21,8 +21,9 @@ __all__ = ["show"]
 @click.option("--full", is_flag=True, help="Every text to its end; of one step that is so anyway.")
 @log_option
 @json_option
+@reveal_option
 @traceback_option
-def show(*, address: str, full: bool, store: str | None, as_json: bool) -> None:
+def show(*, address: str, full: bool, store: str | None, as_json: bool, reveal: bool) -> None:
     """Tell what happened in the session of an ADDRESS, or in one step or attempt of it.
 
     Turns, steps and requests with the digest of their system text; what changed of the prompt, the tools and the model,
@@ -34,7 +35,7 @@ def show(*, address: str, full: bool, store: str | None, as_json: bool) -> None:
     if as_json:
 
         async def told(log: Log) -> dict[str, Any]:
-            return await _document(log, await _wanted(log, address))
+            return await _document(log, await _wanted(log, address), reveal=reveal)
 
         write_json(asked(store, told))
         return
@@ -64,14 +65,14 @@ async def _wanted(log: Log, address: str) -> Wanted:
     return Wanted(location.session, location.number, told.attempt)
 
 
-async def _document(log: Log, wanted: Wanted) -> dict[str, Any]:
+async def _document(log: Log, wanted: Wanted, *, reveal: bool) -> dict[str, Any]:
     from foreword.cli.log_events import event_document
     from foreword.cli.log_story import story
 
     info = next(each for each in await log.sessions() if each.id == wanted.session)
     events: list[dict[str, Any]] = []
     async for told in story(log, wanted):
-        document = event_document(told.logged)
+        document = event_document(told.logged, reveal=reveal)
         if told.changes is not None:
             document["changes"] = [change.to_json() for change in told.changes.changes]
         events.append({**document, "step_of_session": told.number or None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from foreword.errors import ErasedContentError
 from foreword.explain import diff_of, subjects
 from foreword.session import events
 
@@ -42,13 +43,13 @@ class Told:
 
 
 async def story(log: Log, wanted: Wanted) -> AsyncGenerator[Told]:
-    """Tell a session, or a step of it; the first event is told in any case.
+    """Tell a session, or a step of it; the first event is told in any case. What was erased says so.
 
     Raises:
         SessionError: it cannot be read to its end.
     """
     state = _State(await subjects(log, wanted.session))
-    async for logged in await log.events(wanted.session):
+    async for logged in await log.events(wanted.session, if_erased="mark"):
         told = await state.told(logged)
         if logged.seq == 0 or _is_wanted(told, state, wanted):
             yield told
@@ -67,7 +68,7 @@ def _is_wanted(told: Told, state: _State, wanted: Wanted) -> bool:
 class _State:
     """Where the walk along a session is."""
 
-    subjects: Subjects
+    subjects: Subjects | None  # None from where something was erased that they would need
     number: int = 0
     in_step: bool = False
     messages: int = 0
@@ -103,10 +104,19 @@ class _State:
             self.messages -= event.last - event.first
 
     async def _changes(self, seq: int, *, is_due: bool) -> Diff | None:
-        """What changed since the request before, if it was made with another header."""
-        before = self.last
-        async for subject in self.subjects:
-            if subject.location is not None and subject.location.seq == seq:
-                self.last = subject
-                return diff_of(before, subject) if is_due and before is not None else None
+        """What changed since the request before, if it was made with another header, and that can still be told."""
+        before, self.last = self.last, await self._subject(seq)
+        return None if not is_due or before is None or self.last is None else diff_of(before, self.last)
+
+    async def _subject(self, seq: int) -> Subject | None:
+        """The request that an event is about."""
+        while self.subjects is not None:
+            try:
+                subject = await anext(self.subjects, None)
+            except ErasedContentError:
+                subject = None
+            if subject is None:
+                self.subjects = None
+            elif subject.location is not None and subject.location.seq == seq:
+                return subject
         return None

@@ -78,8 +78,8 @@ def _rows(found: Verification, screen: Screen) -> Iterator[Row]:
 
     reports = found.sessions
     damaged = sum(1 for report in reports if not report.intact)
-    erased = sum(report.erased for report in reports)
-    state = f"{count(damaged, 'session')} damaged" if damaged else "intact" + (f", {erased:,} erased" if erased else "")
+    gone = f", {found.erased:,} erased" if found.erased else ""
+    state = f"{count(damaged, 'session')} damaged" if damaged else f"intact{gone}"
     events, blobs = sum(report.events for report in reports), sum(report.blobs for report in reports)
     facts = f"{count(len(reports), 'session')}, {count(events, 'event')}, {count(blobs, 'blob')}"
     yield from heading(f"Log {state}", facts, screen)
@@ -102,6 +102,8 @@ def _record(report: SessionReport, screen: Screen) -> tuple[Cell, ...]:
         remarks.append(Piece(screen.name(str(report.fault)), "red"))
     if report.erased:
         remarks.append(Piece(f"{report.erased:,} erased on purpose"))
+    if report.withheld:
+        remarks.append(Piece(f"{report.withheld:,} never stored"))
     if report.head_at is not None:
         remarks.append(Piece(f"event {report.head_at} has the digest of --head"))
     return (
@@ -117,6 +119,7 @@ def _record(report: SessionReport, screen: Screen) -> tuple[Cell, ...]:
 def _document(found: Verification) -> dict[str, Any]:
     return {
         "intact": found.intact,
+        "erased": found.erased,
         "head": found.head,
         "head_found": None if found.head is None else found.head_found,
         "sessions": [
@@ -126,6 +129,7 @@ def _document(found: Verification) -> dict[str, Any]:
                 "events": report.events,
                 "blobs": report.blobs,
                 "erased": report.erased,
+                "withheld": report.withheld,
                 "head": report.head,
                 "head_at": report.head_at,
                 "fault": None

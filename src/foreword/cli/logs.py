@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from foreword.session.log import Log
 
-__all__ = ["asked", "given_store", "log_option", "store_to_read"]
+__all__ = ["asked", "changed", "given_store", "log_option", "store_to_read"]
 
 C = TypeVar("C", bound="Callable[..., Any]")
 T = TypeVar("T")
@@ -78,3 +78,24 @@ def asked(typed: str | None, ask: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
             return await ask(log)
 
     return run_loop(opened, may_hang=True)  # in a thread of its own, so that Ctrl-C never waits for a disk
+
+
+def changed(typed: str | None, act: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+    """Open a log that is there, and change something in it.
+
+    Raises:
+        StoreError: there is no such store, or it cannot be read or written.
+        ForewordError: what the change raises.
+    """
+    from foreword.prompt.asking import run_loop
+    from foreword.session.log import open_log
+
+    url = store_to_read(typed)
+
+    async def opened() -> T:
+        async with open_log(url, read_only=True):
+            pass  # or a store that is not there would be made
+        async with open_log(url) as log:
+            return await act(log)
+
+    return run_loop(opened, may_hang=False)

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["TRACEBACK", "json_option", "traceback_option"]
+__all__ = ["TRACEBACK", "json_option", "reveal_option", "traceback_option"]
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -18,6 +18,12 @@ TRACEBACK: Final = "foreword.traceback"
 def json_option(command: C) -> C:
     """Give a command ``--json``, as the parameter ``as_json``."""
     return click.option("--json", "as_json", is_flag=True, help="The same as one JSON document.")(command)
+
+
+def reveal_option(command: C) -> C:
+    """Give a command ``--reveal``, as the parameter ``reveal``."""
+    told = "With --json: also what was registered as sensitive, which is masked there."
+    return click.option("--reveal", is_flag=True, help=told)(command)
 
 
 def traceback_option(command: C) -> C:

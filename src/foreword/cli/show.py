@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.cli.options import traceback_option
+from foreword.cli.options import reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -26,6 +26,7 @@ __all__ = ["show"]
 @click.option("--trace", is_flag=True, help="What each stage of the assembly did: what was left out, and why.")
 @click.option("--scope", metavar="NAME", help="The prompt of this scope; 'global' is that of no scope.")
 @click.option("--json", "as_json", is_flag=True, help="All of it as one JSON document, whatever else is asked for.")
+@reveal_option
 @traceback_option
 def show(
     *,
@@ -37,6 +38,7 @@ def show(
     trace: bool,
     scope: str | None,
     as_json: bool,
+    reveal: bool,
 ) -> None:
     """Print the prompt of TARGET: to a pipe or a file, its exact text and a newline.
 
@@ -55,7 +57,7 @@ def show(
         if as_json:
             from foreword.cli.as_json import as_json as document
 
-            write_json(document(shown))
+            write_json(document(shown, reveal=reveal))
         elif annotate or tools or trace:
             from foreword.cli.report import report
 

@@ -18,8 +18,11 @@ from foreword.strictyaml import spelled
 from foreword.tools.masks import ToolMask
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from foreword.compose.faults import Document
     from foreword.jsonvalue import JsonValue
+    from foreword.session.ledger import Content
     from foreword.strictyaml import Path as Way
     from foreword.wire.request import ModelConfig
 
@@ -96,6 +99,8 @@ class LogSettings:
     """What the file says of the log."""
 
     store: str | None = None  # as written: expressions are not looked up; None for the usual store
+    keep: timedelta | None = None  # None for ever
+    content: Content = "full"
 
 
 @dataclass(frozen=True, slots=True)

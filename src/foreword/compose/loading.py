@@ -153,6 +153,7 @@ class App:
         config = entry.model if model is None else model_config(model)
         if config is not None:
             self._shipped.serve(config.provider, self.ctx)
+        await self._log.look_after()
         return await create_agent(
             self.ctx,
             name,
@@ -232,7 +233,7 @@ async def open_deployment(
         reading.faults.check()
         where = store_of(deployment, secrets, environment) if log is None else log
         async with (
-            LateLog(where) as late,  # both are closed after the agents
+            LateLog(where, deployment.log) as late,  # both are closed after the agents
             Shipped(environment, secrets) as shipped,
             Context(setup_timeout=setup_timeout, guard=guard_of(secrets)) as ctx,
         ):

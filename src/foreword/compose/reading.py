@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from foreword.strictyaml import Path as Way
 
 __all__ = ["Reading", "read_deployment"]
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +204,15 @@ class _Checker:
 
     def _log(self) -> LogSettings:
         path: Way = ("log", "store")
-        store = dict(self._mapping(("log",))).get("store")
-        if store is None or self._faults.touch(path):
+        held = dict(self._mapping(("log",)))
+        store = held.get("store")
+        if store is None or self._faults.touch(("log",)):
             return LogSettings()
         if not any(isinstance(part, FromEnvironment) for part in parsed(store)[0]):
             self._check_store(plain(store), path)
-        return LogSettings(store)
+        keep = held.get("keep")
+        age = None if keep is None else timedelta(**{_UNITS[keep[-1]]: int(keep[:-1])})
+        return LogSettings(store, age, held.get("content", "full"))
 
     def _check_store(self, url: str, path: Way) -> None:
         from foreword.session.store.places import path_of  # here: few files have a log, and loading it takes time

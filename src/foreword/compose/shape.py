@@ -429,9 +429,16 @@ _LOG: Final = Record(
             Text(".+", "a store, as in sqlite:var/foreword.db"),
             "where sessions are kept, as in sqlite:var/foreword.db, relative to this file; may hold ${env:NAME}",
             required=True,
-        )
+        ),
+        "keep": Key(
+            Text("[1-9][0-9]{0,4}[hdw]", "a time as in 30d: hours (h), days (d) or weeks (w)"),
+            "how long contents are kept, as in 30d; older ones are erased when an agent is made, at most once a day",
+        ),
+        "content": Key(
+            OneOf(("full", "masked", "digests")),
+            "what is stored of what is said: all, all but what is sensitive, or only digests",
+        ),
     },
-    later=("keep", "content"),
 )
 
 _SECTION: Final = Record(

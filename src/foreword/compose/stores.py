@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from foreword.compose.secrets import FromEnvironment, parsed
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from foreword.compose.deployment import Deployment
+    from foreword.compose.deployment import Deployment, LogSettings
     from foreword.compose.secrets import Secrets
     from foreword.session.log import Log
     from foreword.session.store.contract import Store
@@ -20,6 +21,8 @@ __all__ = ["USUAL_STORE", "LateLog", "store_of"]
 
 USUAL_STORE: Final = "sqlite:foreword.db"
 """Where sessions are kept when nobody says otherwise, in the current folder."""
+
+_DAY: Final = 86_400_000  # milliseconds
 
 
 def store_of(deployment: Deployment, secrets: Secrets, environment: Mapping[str, str]) -> str:
@@ -44,14 +47,16 @@ class LateLog:
     """A log that is opened when it is first asked for; an async context manager that closes it, if it was opened here.
 
     Args:
-        where: a log, which stays its owner's to close; or a store, or the URL of one.
+        where: a log, which stays its owner's to close and to look after; or a store, or the URL of one.
+        settings: how what is opened here is used.
     """
 
-    __slots__ = ("_is_closed", "_log", "_where")
+    __slots__ = ("_is_closed", "_kept_at", "_log", "_settings", "_where")
 
-    def __init__(self, where: Log | Store | str) -> None:
-        self._where = where
+    def __init__(self, where: Log | Store | str, settings: LogSettings) -> None:
+        self._where, self._settings = where, settings
         self._log: Log | None = None
+        self._kept_at: int | None = None  # when old contents were last erased, in milliseconds since 1970
         self._is_closed = False
 
     @property
@@ -70,8 +75,25 @@ class LateLog:
         if isinstance(self._where, Log):
             return self._where
         if self._log is None:
-            self._log = open_log(self._where)
+            self._log = open_log(self._where, content=self._settings.content)
         return self._log
+
+    async def look_after(self) -> None:
+        """Erase what is older than the file says that it is kept; at most once a day.
+
+        What others are writing stays until another time.
+
+        Raises:
+            SessionError: a session is not what was logged.
+            StoreError: the store cannot be read or written.
+        """
+        keep = self._settings.keep
+        if keep is None or self.log is self._where:
+            return
+        now = self.log.clock()
+        if self._kept_at is None or now - self._kept_at >= _DAY:
+            await self.log.keep(keep / timedelta(days=1))
+            self._kept_at = now
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,7 +1,8 @@
 """The steps of a log as subjects: each request that was about to be sent, with its history and who wrote what.
 
 One walk over a session's events gives all of its requests; what does not change from one to the next (headers, spans,
-messages) is the same object in both, so that thousands of steps can be compared.
+messages) is the same object in both, so that thousands of steps can be compared. Placeholders stand for what was
+erased.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from foreword.prompt.spans import SEPARATOR, Span, Spans
 from foreword.prompt.trace import Trace
 from foreword.session import Location
 from foreword.session.address import parse_address
-from foreword.session.blobs import BlobFault
+from foreword.session.blobs import BlobFault, Gone
 from foreword.session.events import (
     AssistantSaid,
     HeaderWritten,
@@ -53,7 +54,6 @@ async def subject_at(log: Log, address: str) -> Subject:
         InvalidAddressError: the address is none.
         UnknownAddressError: it leads nowhere.
         DamagedLogError: the log is not what was written.
-        ErasedContentError: something of the session up to there was erased.
         NewerLogError: a newer version wrote the log.
     """
     location = await log.locate(address)
@@ -108,7 +108,7 @@ class Subjects:
             reader: of the session.
             last: the number of the event after which no request is wanted; None for all.
         """
-        self._walk, self._events, self._last = _Walk(reader), reader.events(), last
+        self._walk, self._events, self._last = _Walk(reader), reader.events(if_erased="mark"), last
         self._over = False
 
     def __aiter__(self) -> Self:
@@ -228,11 +228,12 @@ class _Walk:
         if attempt.trace is None:
             return _unexplained(header)
         text = "" if snapshot is None else snapshot.message.text
-        asked = (attempt.trace.digest, header, text)
+        asked = (attempt.trace, header, text)
         if self._explained is not None and self._explained[0] == asked:
             return self._explained[1]
         try:
-            told = await read_trace(self.reader.blobs, attempt.trace.digest, header.sections, text)
+            gone = Gone(erased=(await self.reader.losses()).erased)
+            told = await read_trace(self.reader.blobs, *asked, gone)
         except BlobFault as fault:
             raise await self.reader.told(fault, attempt.seq) from None
         self._explained = (asked, told)

@@ -263,6 +263,7 @@ class Plan:
         "protected_tools",
         "protections",
         "sections",
+        "sensitive",
         "stable_head",
         "stale",
         "suppressors",
@@ -307,6 +308,7 @@ class Plan:
         )
         self.stale: tuple[object, object, list[str], tuple[int, ...]] | None = None  # see `render._stale_positions`
         self.stable_head: int | None = None  # in characters; see `stable`
+        self.sensitive: tuple[frozenset[str], frozenset[str]] | None = None  # names; see `sensitive`
         self.trace: tuple[object, object] | None = None  # the last one read, and what it was read from
         self.weak_body: Callable[[], Body | None] = _nothing  # the last rendering's body, while somebody keeps it
 

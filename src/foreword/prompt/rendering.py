@@ -11,10 +11,13 @@ from foreword.errors import EntryRef
 from foreword.prompt.digest import Digests
 from foreword.prompt.origin import ASSEMBLER, Origin
 from foreword.prompt.render import Body, render_body
+from foreword.prompt.sensitive import masked_parts, masked_spans, sensitive_names
 from foreword.prompt.stable import stable_head
 from foreword.prompt.trace import Absence, Trace, read_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from foreword.prompt.assembly import PromptAssembly
     from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.draft import Draft
@@ -102,6 +105,37 @@ class Rendering:
     def snapshot_spans(self) -> Spans:
         """The same for the snapshot."""
         return self._body.snapshot_spans(self._variable_origin)
+
+    @property
+    def masks(self) -> Mapping[int, str]:
+        """How the sections read that hold the value of a sensitive variable, to whoever is not to see it.
+
+        By their positions in `sections`; there is no entry for a section that everybody may see.
+        """
+        variables, _ = self.sensitive
+        return masked_parts(self.spans, self.masked_spans) if variables else {}
+
+    @property
+    def snapshot_masks(self) -> Mapping[int, str]:
+        """The same for the runtime contexts that the snapshot tells: those that are sensitive, or hold such a value."""
+        return masked_parts(self.snapshot_spans, self.masked_snapshot_spans) if any(self.sensitive) else {}
+
+    @property
+    def masked_spans(self) -> Spans:
+        """As `spans`, of the system text with the values of sensitive variables masked."""
+        variables, _ = self.sensitive
+        return masked_spans(self.spans, variables) if variables else self.spans
+
+    @property
+    def masked_snapshot_spans(self) -> Spans:
+        """As `snapshot_spans`, of the snapshot with sensitive contexts and values masked."""
+        variables, contexts = self.sensitive
+        return masked_spans(self.snapshot_spans, variables, contexts) if variables or contexts else self.snapshot_spans
+
+    @property
+    def sensitive(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The names of the variables and of the runtime contexts in force that are sensitive."""
+        return (frozenset(), frozenset()) if self._draft is None else sensitive_names(self._draft.plan)
 
     @property
     def trace(self) -> Trace:

@@ -10,11 +10,13 @@ assert (await verify(log)).intact           # nothing was changed since it was l
 """
 
 from foreword.errors import (
+    ContentNotStoredError,
     DamagedLogError,
     ErasedContentError,
     ErasureBlockedError,
     EventRefusedError,
     FlushFailedError,
+    HeaderDriftError,
     InvalidAddressError,
     InvalidSessionIdError,
     NewerLogError,
@@ -29,6 +31,10 @@ from foreword.errors import (
     StoreVersionError,
     UnknownAddressError,
     UnknownSessionError,
+)
+from foreword.session.drift import (
+    Drift,
+    Resumption,
 )
 from foreword.session.erasure import (
     ErasedIn,
@@ -73,6 +79,7 @@ from foreword.session.header import (
 )
 from foreword.session.ledger import (
     Clock,
+    Content,
     Entropy,
 )
 from foreword.session.log import (
@@ -80,11 +87,16 @@ from foreword.session.log import (
     SessionInfo,
     open_log,
 )
+from foreword.session.masking import (
+    masked_event,
+    masked_header,
+)
 from foreword.session.matching import (
     Remains,
 )
 from foreword.session.placeholders import (
     ERASED,
+    NOT_STORED,
 )
 from foreword.session.reading import (
     IfErased,
@@ -122,6 +134,7 @@ from foreword.session.view import (
 
 __all__ = [
     "ERASED",
+    "NOT_STORED",
     "REQUEST_OUTCOME_UNKNOWN",
     "RUNTIME_CONTEXT",
     "TOOL_NOT_STARTED",
@@ -130,9 +143,12 @@ __all__ = [
     "BodyDigest",
     "BodyMaker",
     "Clock",
+    "Content",
     "ContentErased",
+    "ContentNotStoredError",
     "ContextPart",
     "DamagedLogError",
+    "Drift",
     "Entropy",
     "ErasedContentError",
     "ErasedIn",
@@ -142,6 +158,7 @@ __all__ = [
     "EventRefusedError",
     "FlushFailedError",
     "ForkedFrom",
+    "HeaderDriftError",
     "HeaderPart",
     "HeaderReason",
     "HeaderWritten",
@@ -164,6 +181,7 @@ __all__ = [
     "RequestEnded",
     "RequestHeader",
     "RequestMismatchError",
+    "Resumption",
     "Session",
     "SessionBusyError",
     "SessionConflictError",
@@ -193,6 +211,8 @@ __all__ = [
     "UnknownSessionError",
     "UserSaid",
     "Verification",
+    "masked_event",
+    "masked_header",
     "open_log",
     "rebuild",
     "repair",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from foreword.session.digests import private_digest, shared_digest
+from foreword.session.placeholders import ERASED, NOT_STORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,7 @@ class ErasedBlob(BlobFault):
     """A blob that was emptied."""
 
     def __init__(self, digest: bytes) -> None:
-        super().__init__(digest, "it is empty, and no event says that it was erased")
+        super().__init__(digest, "it is empty, and no event says that it was erased, or never stored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,16 @@ class Gone:
 
     unseen: AbstractSet[bytes] = frozenset()  # that were erased when the model was asked: it saw placeholders
     erased: AbstractSet[bytes] = frozenset()  # that were erased, if ever
+    withheld: AbstractSet[bytes] = frozenset()  # that were never stored
+    any: bool = False  # whatever is empty
+
+    def has(self, digest: bytes) -> bool:
+        """Whether the content of a blob may be missing."""
+        return self.any or digest in self.unseen or digest in self.erased or digest in self.withheld
+
+    def mark(self, digest: bytes) -> str:
+        """The text that stands in its place."""
+        return ERASED if digest in self.unseen or digest in self.erased else NOT_STORED
 
 
 NOTHING: Final = Gone()
@@ -91,7 +102,7 @@ class Blobs:
         for digest, content in contents.items():
             if digest in gone.unseen:
                 contents[digest] = None
-            elif content is None and digest not in gone.erased:
+            elif content is None and not gone.has(digest):
                 raise ErasedBlob(digest)
         return contents
 

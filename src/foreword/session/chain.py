@@ -6,7 +6,7 @@ before it is given first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from foreword.errors import DamagedLogError, NewerLogError
 from foreword.session import records
 from foreword.session.decoding import roles_fault
 from foreword.session.digests import event_digest
-from foreword.session.records import DATA_TYPES, VERSION, Data, Envelope
+from foreword.session.records import DATA_TYPES, VERSION, WHOLE_ENVELOPE, Data, Envelope
 from foreword.session.state import State
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "Fold", "Record", "Records", "read_record"]
 
-CHUNK: Final = 500
+CHUNK: Final = 1000
 """How many records are read at a time."""
 
+_NO_REFS: Final[dict[str, bytes]] = {}
+_whole: msgspec.json.Decoder[Any] = msgspec.json.Decoder(WHOLE_ENVELOPE)
 _envelope: msgspec.json.Decoder[Envelope] = msgspec.json.Decoder(Envelope)
 _DECODERS: Final = {type_: msgspec.json.Decoder(shape) for type_, shape in DATA_TYPES.items()}
 
@@ -38,10 +40,10 @@ class Record(NamedTuple):  # made a hundred thousand at a time, and twice as fas
     seq: int
     time: int
     epoch: int
-    type: str
     data: Data
     refs: dict[str, bytes]
     digest: bytes
+    withheld: tuple[str, ...] = ()  # the roles of refs whose content was not stored, or not all of it
 
 
 class Records:
@@ -136,18 +138,19 @@ class Fold:
     async def __anext__(self) -> list[Record]:
         if self._fault is not None:
             raise self._fault
-        chunk = await anext(self._records)
+        chunk, state = await anext(self._records), self.state
         for at, record in enumerate(chunk):
-            why = self._refusal(record)
+            why = self._refusal(record) if record.time < state.time or record.epoch < self._epoch else None
+            why = why or state.refusal(record.data)
             if why is not None:
                 self._fault = DamagedLogError(self._session, record.seq, f"it does not fit there: {why}")
                 if at == 0:
                     raise self._fault
                 return chunk[:at]
-            self.state.apply(record.seq, record.time, record.data, record.refs)
+            state.apply(record.seq, record.time, record.data, record.refs, record.withheld)
             self._epoch, self.head = record.epoch, record.digest
             if self._each is not None:
-                self._each(self.state, record)
+                self._each(state, record)
         return chunk
 
     async def to_its_end(self) -> None:
@@ -155,12 +158,9 @@ class Fold:
         async for _ in self:
             pass
 
-    def _refusal(self, record: Record) -> str | None:
-        if record.time < self.state.time:
-            return "its time is before that of the event before it"
-        if record.epoch < self._epoch:
-            return "its epoch is before that of the event before it"
-        return self.state.refusal(record.data)
+    def _refusal(self, record: Record) -> str:
+        what = "time" if record.time < self.state.time else "epoch"
+        return f"its {what} is before that of the event before it"
 
 
 def read_record(session: str, row: EventRow, before: bytes) -> Record:
@@ -178,19 +178,20 @@ def read_record(session: str, row: EventRow, before: bytes) -> Record:
     if event_digest(before, row.envelope) != row.digest:
         raise DamagedLogError(session, row.seq, "its envelope does not match its digest and the one before it")
     try:
-        envelope = _envelope.decode(row.envelope)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise _unreadable(session, row, fault) from None
+        envelope = _whole.decode(row.envelope)
+        data: Data = envelope.data
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # in parts it can be told what is wrong, or new
+        envelope = _read_envelope(session, row)
+        data = _read_data(session, envelope)
     if envelope.v > VERSION:
         raise NewerLogError(session, row.seq, f"has version {envelope.v}")
     if envelope.seq != row.seq:
         raise DamagedLogError(session, row.seq, f"it says that it is event {envelope.seq}")
-    data = _read_data(session, envelope)
-    refs = {role: bytes.fromhex(digest) for role, digest in envelope.refs.items()}
-    why = roles_fault(data, refs)
+    refs = {role: bytes.fromhex(digest) for role, digest in envelope.refs.items()} if envelope.refs else _NO_REFS
+    why = roles_fault(data, refs, envelope.withheld)
     if why is not None:
         raise DamagedLogError(session, row.seq, why)
-    return Record(row.seq, envelope.time, envelope.epoch, envelope.type, data, refs, row.digest)
+    return Record(row.seq, envelope.time, envelope.epoch, data, refs, row.digest, envelope.withheld)
 
 
 class _Version(msgspec.Struct):
@@ -206,6 +207,16 @@ def _unreadable(session: str, row: EventRow, fault: Exception) -> Exception:
     if version > VERSION:
         return NewerLogError(session, row.seq, f"has version {version}")
     return DamagedLogError(session, row.seq, f"its envelope cannot be read: {fault}")
+
+
+def _read_envelope(session: str, row: EventRow) -> Envelope:
+    try:
+        envelope = _envelope.decode(row.envelope)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise _unreadable(session, row, fault) from None
+    if envelope.v > VERSION:
+        raise NewerLogError(session, row.seq, f"has version {envelope.v}")
+    return envelope
 
 
 def _read_data(session: str, envelope: Envelope) -> Data:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
@@ -11,7 +11,8 @@ import msgspec
 
 from foreword.session import events, records
 from foreword.session.events import BodyDigest, ContextPart, ForkedFrom, MessageSource, Timings
-from foreword.session.placeholders import ERASED, erased_message
+from foreword.session.masking import MASKED_ARGUMENTS, masked_content
+from foreword.session.placeholders import message_in_place
 from foreword.session.trace import StepTrace
 from foreword.wire.chunks import ModelFailure, Usage
 from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -19,7 +20,7 @@ from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMess
 if TYPE_CHECKING:
     from foreword.session.records import Data, MessageContent
 
-__all__ = ["decode", "decode_erased", "decode_message", "roles_fault"]
+__all__ = ["decode", "decode_marked", "decode_masked", "decode_message", "message_of", "roles_fault"]
 
 T = TypeVar("T")
 Refs: TypeAlias = Mapping[str, bytes]
@@ -45,21 +46,29 @@ def decode(data: Data, refs: Refs, contents: Contents) -> events.Event:
     return _DECODERS[type(data)](data, refs, contents)
 
 
-def decode_erased(data: Data, refs: Refs, contents: Contents, names: dict[str, str]) -> events.Event:
-    """The event of a record of which something was erased, with placeholders.
+def decode_marked(
+    data: Data, refs: Refs, contents: Contents, marks: Mapping[str, str], names: dict[str, str]
+) -> events.Event:
+    """The event of a record of which something is gone, with placeholders.
 
     Args:
         data: of its envelope.
         refs: the digests in its envelope, by role.
         contents: what is behind them; None for what is gone.
+        marks: the text that marks it, by role.
         names: of tools, by the ids of calls that were seen before.
 
     Raises:
         ValueError: a content that is left is not what it should be.
     """
+    masked = contents.get("masked")
+    gone = next((role for role in ("message", "arguments") if role in refs and contents[role] is None), None)
+    if gone is not None and masked is not None:
+        contents = {**contents, gone: masked}
     if contents.get("message", b"") is not None:
-        return decode(data, refs, {role: _marked(role, content) for role, content in contents.items()})
-    message: Any = erased_message(data, names)
+        left = {role: _marked(role, content, marks.get(role, "")) for role, content in contents.items()}
+        return decode(data, refs, left)
+    message: Any = message_in_place(data, marks["message"], names)
     match data:
         case records.UserMessageData():
             source = None if data.source is None else MessageSource(data.source.kind, data.source.name)
@@ -67,7 +76,8 @@ def decode_erased(data: Data, refs: Refs, contents: Contents, names: dict[str, s
         case records.AssistantMessageData():
             return events.AssistantSaid(data.turn, data.step, message, data.interrupted)
         case records.ToolCallData():
-            return events.ToolCalled(data.turn, data.step, ToolCall(data.id, data.name, ERASED))
+            arguments = MASKED_ARGUMENTS if data.sensitive else marks["message"]
+            return events.ToolCalled(data.turn, data.step, ToolCall(data.id, data.name, arguments), data.sensitive)
         case records.ToolResultData():
             return events.ToolAnswered(data.turn, data.step, message, data.code)
         case _:
@@ -75,17 +85,38 @@ def decode_erased(data: Data, refs: Refs, contents: Contents, names: dict[str, s
             return events.HistoryReplaced(replaced.first, replaced.last, message)
 
 
-def _marked(role: str, content: Any) -> Any:
-    return _MARKS.get(role, ERASED.encode()) if content is None else content
+def _marked(role: str, content: Any, mark: str) -> Any:
+    if content is not None:
+        return content
+    if role == "body":  # the digest of one
+        return b""
+    return (json.dumps(mark) if role == "data" else mark).encode()  # the data of a note are JSON
 
 
-_MARKS: Final = {"data": json.dumps(ERASED).encode(), "body": b""}
-"""What stands for contents that are no text: the JSON of a note, the digest of a body."""
-
-
-def roles_fault(data: Data, refs: Refs) -> str | None:
+def roles_fault(data: Data, refs: Refs, withheld: Sequence[str]) -> str | None:
     """What is wrong with the roles of an envelope's refs, if anything is."""
+    kind = (type(data), *refs, *withheld, getattr(data, "asked", None) is None)
+    if kind not in _FITTING:
+        fault = _roles_fault(data, refs, withheld)
+        if fault is not None:
+            return fault
+        if len(_FITTING) < _MANY:  # labels have any names
+            _FITTING.add(kind)
+    return None
+
+
+_FITTING: Final[set[tuple[object, ...]]] = set()
+"""Kinds of envelopes whose roles fit: there are few, and a log has many of each."""
+
+_MANY: Final = 1000
+
+
+def _roles_fault(data: Data, refs: Refs, withheld: Sequence[str]) -> str | None:
     roles: AbstractSet[str] = refs.keys()
+    if withheld:
+        if not roles >= set(withheld):
+            return f"it withholds {sorted(withheld)}, and refers to {sorted(roles)}"
+        roles -= {"masked"}
     needed, possible = _ROLES.get(type(data), (roles, roles))
     if isinstance(data, records.ToolCallData):
         needed = possible = _ARGUMENTS if data.asked is None else _MESSAGE
@@ -126,7 +157,27 @@ def decode_message(body: bytes) -> Message:
     Raises:
         ValueError: it holds none.
     """
+    return message_of(_message.decode(body))
+
+
+def decode_masked(body: bytes) -> Message | None:
+    """The message in a blob without what is sensitive in it; None if nothing is.
+
+    Raises:
+        ValueError: it holds none.
+    """
+    if _SENSITIVE not in body:
+        return None
     content = _message.decode(body)
+    masked = masked_content(content)
+    return None if masked is content else message_of(masked)
+
+
+_SENSITIVE: Final = b'"sensitive":true'
+
+
+def message_of(content: MessageContent) -> Message:
+    """The message of a content."""
     match content:
         case records.UserContent():
             return UserMessage(content.content)
@@ -138,7 +189,8 @@ def decode_message(body: bytes) -> Message:
 
 
 def _read_part(part: records.PartContent, text: str) -> ContextPart:
-    return ContextPart(part.name, text[slice(*part.at)] if part.at is not None else part.text or "")
+    told = text[slice(*part.at)] if part.at is not None else part.text or ""
+    return ContextPart(part.name, told, part.sensitive)
 
 
 # -- decoding, by type -------------------------------------------------------------------------------------------------
@@ -156,7 +208,7 @@ def _read_turn_end(data: records.TurnEndData, refs: Refs, contents: Contents) ->
 
 def _read_step_start(data: records.StepStartData, refs: Refs, contents: Contents) -> events.Event:
     trace = refs.get("trace")
-    return events.StepStart(data.turn, data.step, None if trace is None else StepTrace(trace))
+    return events.StepStart(data.turn, data.step, None if trace is None else StepTrace(trace, data.resized))
 
 
 def _read_user(data: records.UserMessageData, refs: Refs, contents: Contents) -> events.Event:
@@ -169,23 +221,27 @@ def _read_user(data: records.UserMessageData, refs: Refs, contents: Contents) ->
 
 
 def _read_assistant(data: records.AssistantMessageData, refs: Refs, contents: Contents) -> events.Event:
-    message = _read(contents["message"], AssistantMessage)
-    return events.AssistantSaid(data.turn, data.step, message, data.interrupted)
+    content = _expected(contents["message"], records.AssistantContent)
+    sensitive = tuple(at for at, call in enumerate(content.tool_calls) if call.sensitive)
+    message = cast("AssistantMessage", message_of(content))
+    return events.AssistantSaid(data.turn, data.step, message, data.interrupted, sensitive)
 
 
 def _read_call(data: records.ToolCallData, refs: Refs, contents: Contents) -> events.Event:
     if data.asked is None:
         call = ToolCall(data.id, data.name, contents["arguments"].decode())
-    else:
-        calls = _read(contents["message"], AssistantMessage).tool_calls
-        if data.asked >= len(calls):
-            raise ValueError(f"the answer that it refers to has no tool call {data.asked}")
-        call = calls[data.asked]
-    return events.ToolCalled(data.turn, data.step, call)
+        return events.ToolCalled(data.turn, data.step, call, data.sensitive)
+    calls = _expected(contents["message"], records.AssistantContent).tool_calls
+    if data.asked >= len(calls):
+        raise ValueError(f"the answer that it refers to has no tool call {data.asked}")
+    told = calls[data.asked]
+    return events.ToolCalled(data.turn, data.step, ToolCall(told.id, told.name, told.arguments), told.sensitive)
 
 
 def _read_result(data: records.ToolResultData, refs: Refs, contents: Contents) -> events.Event:
-    return events.ToolAnswered(data.turn, data.step, _read(contents["message"], ToolMessage), data.code)
+    content = _expected(contents["message"], records.ToolContent)
+    message = cast("ToolMessage", message_of(content))
+    return events.ToolAnswered(data.turn, data.step, message, data.code, content.sensitive)
 
 
 def _read_replaced(data: records.HistoryReplacedData, refs: Refs, contents: Contents) -> events.Event:
@@ -219,13 +275,6 @@ def _read_outcome(data: records.RequestOutcomeData, refs: Refs, contents: Conten
         failure,
         None if timings is None else Timings(timings.total, timings.first_chunk),
     )
-
-
-def _read(body: bytes, wanted: type[T]) -> T:
-    message = decode_message(body)
-    if not isinstance(message, wanted):
-        raise ValueError(f"it holds a {type(message).__name__}")
-    return message
 
 
 def _expected(body: bytes, wanted: type[T]) -> T:

@@ -27,6 +27,7 @@ SALT_SIZE: Final = 16
 
 _PRIVATE = frame(b"fw1/p") + SALT_SIZE.to_bytes(8, "big")
 _EVENT = frame(b"fw1/event") + DIGEST_SIZE.to_bytes(8, "big")
+_SIZE = DIGEST_SIZE.to_bytes(8, "big")
 _HISTORY = frame(b"fw1/h")
 _REQUEST = frame(b"fw1/request")
 _BODY = frame(b"fw1/body")
@@ -53,12 +54,12 @@ def event_digest(before: bytes, envelope: bytes) -> bytes:
 
 def history_digest(before: bytes, message: bytes) -> bytes:
     """The digest of a history one message longer, given that message's digest."""
-    return _digest(_HISTORY + frame(before) + frame(message))
+    return _digest(_HISTORY + _SIZE + before + _SIZE + message)
 
 
 def request_digest(header: bytes, history: bytes) -> bytes:
     """The digest of a request: over those of its header and its history."""
-    return _digest(_REQUEST + frame(header) + frame(history))
+    return _digest(_REQUEST + _SIZE + header + _SIZE + history)
 
 
 def body_digest(body: bytes) -> bytes:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -16,13 +16,15 @@ from foreword.jsonvalue import freeze
 from foreword.session import events, records
 from foreword.session.blobs import utf8
 from foreword.session.digests import DIGEST_SIZE
-from foreword.wire.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from foreword.session.masking import MASKED_ARGUMENTS, masked_content
+from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
     from foreword.session.events import ContextPart, MessageSource
     from foreword.session.header import WrittenHeader
     from foreword.session.records import Data, MessageContent
     from foreword.wire.chunks import ModelFailure, Usage
+    from foreword.wire.messages import ToolCall
 
 __all__ = ["EVENT_TYPES", "Asked", "Encoded", "Shared", "encode"]
 
@@ -36,6 +38,10 @@ class Shared:
 
     root: bytes
     blobs: Mapping[bytes, bytes]
+    # What is private in it: salts and contents.
+    salted: Mapping[bytes, tuple[bytes, bytes]] = field(default_factory=dict[bytes, tuple[bytes, bytes]])
+    contents: frozenset[bytes] = frozenset()  # of the blobs, those that hold what somebody said
+    sensitive: bool = False  # whether something private is in it, new or not
 
 
 class Encoded(NamedTuple):
@@ -45,6 +51,7 @@ class Encoded(NamedTuple):
     private: Mapping[str, bytes] = MappingProxyType({})  # contents by role
     shared: Mapping[str, Shared] = MappingProxyType({})
     known: Mapping[str, bytes] = MappingProxyType({})  # digests of blobs that are there already
+    masks: Mapping[str, bytes] = MappingProxyType({})  # of contents with something sensitive, how they read without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Asked:
     """The answer whose tool calls are about to run."""
 
     digest: bytes
-    message: AssistantMessage
+    calls: Sequence[tuple[ToolCall, bool]]  # and whether each is sensitive
 
 
 def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeader | None = None) -> Encoded:
@@ -71,7 +78,8 @@ def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeade
         return _tool_called(event, asked)
     if isinstance(event, events.HeaderWritten):
         assert header is not None  # noqa: S101 - the ledger makes it
-        shared = Shared(header.digest, header.blobs)
+        sensitive = bool(header.header.masks)
+        shared = Shared(header.digest, header.blobs, header.salted, header.contents, sensitive)
         return Encoded(records.RequestHeaderData(event.reason, event.drift), shared={"header": shared})
     encoder = _ENCODERS.get(type(event))
     if encoder is None:
@@ -101,28 +109,34 @@ EVENT_TYPES: Final[dict[type[Any], str]] = {
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def _encode_message(message: Message, source: MessageSource | None = None) -> bytes:
-    content: MessageContent
-    match message:
-        case UserMessage(text):
-            parts = () if source is None else tuple(_locate(part, text) for part in source.parts)
-            content = records.UserContent(text, parts)
-        case AssistantMessage(text, calls):
-            told = tuple(records.CallContent(call.id, call.name, call.arguments) for call in calls)
-            content = records.AssistantContent(text, told)
-        case ToolMessage(call_id, name, text, is_error):
-            content = records.ToolContent(call_id, name, text, is_error)
-        case _:  # pyright: ignore[reportUnnecessaryComparison] - callers may know no types
-            raise TypeError(f"{type(message).__name__} is no message")
-    return _checked(content, _message)
+def _user_content(message: UserMessage, source: MessageSource | None) -> records.UserContent:
+    parts = () if source is None else source.parts
+    return records.UserContent(message.text, tuple(_locate(part, message.text) for part in parts))
+
+
+def _assistant_content(message: AssistantMessage, sensitive: Sequence[int] = ()) -> records.AssistantContent:
+    calls = enumerate(message.tool_calls)
+    told = tuple(records.CallContent(each.id, each.name, each.arguments, at in sensitive) for at, each in calls)
+    return records.AssistantContent(message.text, told)
+
+
+def _tool_content(message: ToolMessage, *, sensitive: bool = False) -> records.ToolContent:
+    return records.ToolContent(message.call_id, message.name, message.text, message.is_error, sensitive)
+
+
+def _message_encoded(data: Data, content: MessageContent) -> Encoded:
+    """An event with a message, and how that reads without what is sensitive in it."""
+    masked = masked_content(content)
+    masks = {} if masked is content else {"message": _encoder.encode(masked)}
+    return Encoded(data, {"message": _checked(content, _message)}, masks=masks)
 
 
 def _locate(part: ContextPart, text: str) -> records.PartContent:
     """A part of a snapshot: a place in the message's text instead of a second copy."""
     start = text.find(part.text) if isinstance(cast("object", text), str) else -1
     if start < 0:
-        return records.PartContent(part.name, text=part.text)
-    return records.PartContent(part.name, (start, start + len(part.text)))
+        return records.PartContent(part.name, text=part.text, sensitive=part.sensitive)
+    return records.PartContent(part.name, (start, start + len(part.text)), sensitive=part.sensitive)
 
 
 def _checked(content: Any, decoder: msgspec.json.Decoder[Any]) -> bytes:
@@ -149,14 +163,15 @@ def _turn_end(event: events.TurnEnd) -> Encoded:
 def _step_start(event: events.StepStart) -> Encoded:
     trace = event.trace
     shared = {} if trace is None else {"trace": Shared(trace.digest, dict(trace.blobs))}
-    return Encoded(records.StepStartData(event.turn, event.step), shared=shared)
+    resized = () if trace is None else trace.resized
+    return Encoded(records.StepStartData(event.turn, event.step, resized), shared=shared)
 
 
 def _user_said(event: events.UserSaid) -> Encoded:
     if not isinstance(cast("object", event.message), UserMessage):
         raise TypeError(f"{type(event.message).__name__} is no UserMessage")
     source = None if event.source is None else records.SourceData(event.source.kind, event.source.name)
-    return Encoded(records.UserMessageData(source), {"message": _encode_message(event.message, event.source)})
+    return _message_encoded(records.UserMessageData(source), _user_content(event.message, event.source))
 
 
 def _assistant_said(event: events.AssistantSaid) -> Encoded:
@@ -166,38 +181,44 @@ def _assistant_said(event: events.AssistantSaid) -> Encoded:
     calls = tuple((call.id, call.name) for call in message.tool_calls)
     empty = not message.text and not calls
     data = records.AssistantMessageData(event.turn, event.step, calls, empty, event.interrupted)
-    return Encoded(data, {"message": _encode_message(message)})
+    if any(not 0 <= at < len(calls) for at in event.sensitive):
+        raise ValueError(f"tool calls {event.sensitive} of it are sensitive, and it has {len(calls)}")
+    return _message_encoded(data, _assistant_content(message, event.sensitive))
 
 
 def _tool_called(event: events.ToolCalled, asked: Asked | None) -> Encoded:
     call = event.call
-    if asked is not None and call in asked.message.tool_calls:
-        at = asked.message.tool_calls.index(call)
-        data = records.ToolCallData(event.turn, event.step, call.id, call.name, at)
+    if asked is not None and (call, event.sensitive) in asked.calls:
+        at = asked.calls.index((call, event.sensitive))
+        data = records.ToolCallData(event.turn, event.step, call.id, call.name, at, event.sensitive)
         return Encoded(data, known={"message": asked.digest})
-    data = records.ToolCallData(event.turn, event.step, call.id, call.name)
-    return Encoded(data, {"arguments": utf8(call.arguments)})
+    data = records.ToolCallData(event.turn, event.step, call.id, call.name, sensitive=event.sensitive)
+    masks = {"arguments": MASKED_ARGUMENTS.encode()} if event.sensitive else {}
+    return Encoded(data, {"arguments": utf8(call.arguments)}, masks=masks)
 
 
 def _tool_answered(event: events.ToolAnswered) -> Encoded:
     if not isinstance(cast("object", event.message), ToolMessage):
         raise TypeError(f"{type(event.message).__name__} is no ToolMessage")
     data = records.ToolResultData(event.turn, event.step, event.message.call_id, event.code)
-    return Encoded(data, {"message": _encode_message(event.message)})
+    return _message_encoded(data, _tool_content(event.message, sensitive=event.sensitive))
 
 
 def _history_replaced(event: events.HistoryReplaced) -> Encoded:
     message = event.message
-    body = _encode_message(message)
+    first, last = event.first, event.last
     match message:
         case UserMessage():
-            data = records.HistoryReplacedData(event.first, event.last, "user")
+            return _message_encoded(records.HistoryReplacedData(first, last, "user"), _user_content(message, None))
         case AssistantMessage():
             calls = tuple(call.id for call in message.tool_calls)
-            data = records.HistoryReplacedData(event.first, event.last, "assistant", calls)
+            data = records.HistoryReplacedData(first, last, "assistant", calls)
+            return _message_encoded(data, _assistant_content(message))
         case ToolMessage():
-            data = records.HistoryReplacedData(event.first, event.last, "tool", (message.call_id,))
-    return Encoded(data, {"message": body})
+            data = records.HistoryReplacedData(first, last, "tool", (message.call_id,))
+            return _message_encoded(data, _tool_content(message))
+        case _:  # pyright: ignore[reportUnnecessaryComparison] - callers may know no types
+            raise TypeError(f"{type(message).__name__} is no message")
 
 
 def _request_attempted(event: events.RequestAttempted) -> Encoded:

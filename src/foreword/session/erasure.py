@@ -10,30 +10,30 @@ it is worked out anew.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from foreword.errors import ErasureBlockedError, ErasureConflictError, SessionBusyError
+from foreword.session.erasure_plan import plan_erasure
 from foreword.session.events import ContentErased
 from foreword.session.ledger import Ledger
 from foreword.session.matching import Needle, Remains
 from foreword.session.reading import SessionReader
-from foreword.session.selection import Selection, spans_of
 from foreword.session.state import State
 from foreword.session.store.contract import events_in_chunks
-from foreword.session.survey import Survey, bodies_over
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
+    from foreword.session.erasure_plan import Plan
     from foreword.session.log import Log
+    from foreword.session.selection import Selection
     from foreword.session.session import Session
     from foreword.session.store.contract import Batch, Claim
 
 __all__ = ["ErasedIn", "Erasing", "ErasureReport", "SharedContent"]
 
-_AT_ONCE: Final = 200  # blobs that are looked at together
 _PATIENCE: Final = 0.1  # seconds between two looks whether a session is still being written
 
 
@@ -87,19 +87,6 @@ class ErasureReport:
         return tuple(told)
 
 
-@dataclass(slots=True)
-class _Plan:
-    """What is to be emptied, and whose it is."""
-
-    counts: dict[str, int]  # of each session, its events
-    blobs: set[bytes] = field(default_factory=set[bytes])  # to be emptied
-    told: dict[str, set[bytes]] = field(default_factory=dict[str, set[bytes]])  # what each session is to log of it
-    shared: dict[bytes, str] = field(default_factory=dict[bytes, str])  # what is shared of it, and what that is
-    kept: dict[bytes, str] = field(default_factory=dict[bytes, str])  # selected and needed elsewhere
-    needed: dict[bytes, set[str]] = field(default_factory=dict[bytes, set[str]])  # by which sessions
-    elsewhere: frozenset[bytes] = frozenset()  # trees of the other sessions; nothing of it is in them
-
-
 class Erasing:
     """One erasure.
 
@@ -134,7 +121,7 @@ class Erasing:
         try:
             while True:
                 await self._log.flush()
-                plan = await self._planned()
+                plan = await plan_erasure(self._log, self._selection, self._needle, self._busy.keys())
                 if self._dry_run or not plan.told:
                     return await self._report(plan)
                 if not await self._all_claimed(plan):
@@ -147,87 +134,9 @@ class Erasing:
         finally:
             await self._let_go()
 
-    # -- what is to go -------------------------------------------------------------------------------------------------
-
-    async def _planned(self) -> _Plan:
-        rows = await self._store.sessions()
-        spans = {} if self._needle else await spans_of(self._log, self._selection, rows, self._log.clock())
-        for session in self._busy:
-            spans.pop(session, None)
-        survey = await Survey.of(self._store, rows, spans)
-        plan = _Plan({row.id: row.count for row in rows})
-        await (self._choose(survey, plan) if self._needle is None else self._match(survey, plan, self._needle))
-        plan.elsewhere = frozenset(root for row in rows if row.id not in plan.told for root in survey.trees[row.id])
-        return plan
-
-    async def _choose(self, survey: Survey, plan: _Plan) -> None:
-        """By events: their private contents, and of shared ones those that nothing else needs."""
-        candidates: dict[bytes, str] = {}
-        for session, trees in survey.trees.items():
-            candidates |= await survey.contents(session, trees & survey.chosen)
-        full = await self._full(candidates)
-        salted = await self._full(candidates, only_private=True)
-        shared = {digest: what for digest, what in candidates.items() if digest in full - salted}
-        plan.needed = await survey.needed(shared.keys())
-        plan.kept = {digest: what for digest, what in shared.items() if digest in plan.needed}
-        plan.shared = {digest: what for digest, what in shared.items() if digest not in plan.needed}
-        await self._hold(survey, plan, await self._full(survey.private) | salted | plan.shared.keys())
-        await self._give_up(survey, plan)
-
-    async def _give_up(self, survey: Survey, plan: _Plan) -> None:
-        """Have sessions log what they do not need any more and others do: who needs it last can have it emptied."""
-        for session in survey.spans:
-            held = await survey.contents(session, survey.trees[session] & survey.chosen)
-            kept = {digest for digest in held.keys() & plan.kept.keys() if session not in plan.needed[digest]}
-            if kept - survey.given_up.get(session, {}).keys():
-                plan.told.setdefault(session, set()).update(kept)
-
-    async def _match(self, survey: Survey, plan: _Plan, needle: Needle) -> None:
-        """By text: every content that holds it."""
-        kinds = await survey.kinds()
-        found: set[bytes] = set()
-        for digests in _some(await self._store.search(needle.candidates)):
-            for digest, row in (await self._store.blobs(digests)).items():
-                if row.body is not None and needle.is_in(row.body, kinds.get(digest)):
-                    found.add(digest)
-                    if row.salt is None:
-                        plan.shared[digest] = kinds.get(digest, "tree")
-        if self._selection.within is not None:
-            found &= (await survey.held(found)).get(self._selection.within, set())
-        found -= {digest for digest, what in plan.shared.items() if what == "tree"}  # digests in hex are no content
-        await self._hold(survey, plan, found)
-
-    async def _hold(self, survey: Survey, plan: _Plan, blobs: set[bytes]) -> None:
-        """Note who holds what is to go, and that the digests of bodies go with it that it could be guessed from."""
-        held = await survey.held(blobs)
-        whole = {row.id for row in survey.rows if survey.spans.get(row.id) == range(row.count)}
-        bodies: set[bytes] = set()
-        for row in survey.rows:
-            if row.id in held and row.id not in whole:
-                trees = {root: blobs & (await survey.contents(row.id, (root,))).keys() for root in survey.trees[row.id]}
-                headers = {root: held for root, held in trees.items() if held}
-                bodies |= await bodies_over(SessionReader(self._store, row), blobs, headers)
-        plan.told = await survey.held(blobs | await self._full(bodies))
-        lost = {digest for session in self._busy for digest in plan.told.pop(session, ())}
-        plan.told = {session: each - lost for session, each in plan.told.items() if each - lost}
-        plan.blobs = {digest for each in plan.told.values() for digest in each}
-        plan.shared = {digest: what for digest, what in plan.shared.items() if digest in plan.blobs}
-
-    async def _full(self, digests: Iterable[bytes], *, only_private: bool = False) -> set[bytes]:
-        """Of some blobs, those that are not empty."""
-        full: set[bytes] = set()
-        for some in _some(digests):
-            rows = await self._store.blobs(some)
-            full |= {
-                row.digest
-                for row in rows.values()
-                if row.body is not None and (row.salt is not None or not only_private)
-            }
-        return full
-
     # -- who may write -------------------------------------------------------------------------------------------------
 
-    async def _all_claimed(self, plan: _Plan) -> bool:
+    async def _all_claimed(self, plan: Plan) -> bool:
         """Claim the sessions that hold what is to go. False if it has to be looked for again.
 
         Raises:
@@ -265,7 +174,7 @@ class Erasing:
 
     # -- doing it ------------------------------------------------------------------------------------------------------
 
-    async def _empty(self, plan: _Plan) -> None:
+    async def _empty(self, plan: Plan) -> None:
         import anyio
 
         async with AsyncExitStack() as stack:
@@ -278,7 +187,7 @@ class Erasing:
             with anyio.CancelScope(shield=True):  # what is handed over is done, and has to be known of here
                 await self._write(plan, here)
 
-    async def _write(self, plan: _Plan, here: dict[str, Session]) -> None:
+    async def _write(self, plan: Plan, here: dict[str, Session]) -> None:
         claims = {session: claim for session, claim in self._claims.items() if session in plan.told}
         writes = [await self._logged(claim, plan.told[session]) for session, claim in claims.items()]
         # From here to the store nothing is awaited, so no other event comes between.
@@ -299,7 +208,7 @@ class Erasing:
         ledger.append(ContentErased(tuple(sorted(blobs))))
         return claim, ledger.batch(row.count, row.head)
 
-    def _unsaid(self, session: str, plan: _Plan) -> set[bytes]:
+    def _unsaid(self, session: str, plan: Plan) -> set[bytes]:
         """What a session that is open here has not logged yet; it has logged some if the store refused before."""
         said = self._said.setdefault(session, set())
         unsaid = plan.told[session] - said
@@ -308,7 +217,7 @@ class Erasing:
 
     # -- what became of it ---------------------------------------------------------------------------------------------
 
-    async def _report(self, plan: _Plan) -> ErasureReport:
+    async def _report(self, plan: Plan) -> ErasureReport:
         holders: dict[bytes, list[str]] = {}
         for session, blobs in sorted(plan.told.items()):
             for digest in blobs & plan.shared.keys():  # what it holds of what was shared
@@ -342,9 +251,3 @@ class Erasing:
 def _shared(contents: Mapping[bytes, str], sessions: Mapping[bytes, Iterable[str]]) -> tuple[SharedContent, ...]:
     told = sorted(contents.items())
     return tuple(SharedContent(digest.hex(), what, tuple(sorted(sessions[digest]))) for digest, what in told)
-
-
-def _some(digests: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Few of them at a time: contents may be large."""
-    left = list(digests)
-    return (left[at : at + _AT_ONCE] for at in range(0, len(left), _AT_ONCE))

@@ -126,6 +126,7 @@ class ContextPart:
 
     name: str
     text: str
+    sensitive: bool = False  # not to be shown to whoever looks on
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ class AssistantSaid:
     step: int
     message: AssistantMessage
     interrupted: bool = False  # cut by a cancellation: what had arrived of it
+    sensitive: tuple[int, ...] = ()  # positions of the tool calls whose arguments are not to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class ToolCalled:
     turn: int
     step: int
     call: ToolCall  # with the arguments as they are passed on, which may differ from what the model wrote
+    sensitive: bool = False  # its arguments are not to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,7 @@ class ToolAnswered:
     step: int
     message: ToolMessage
     code: str | None = None  # of an error, a stable word
+    sensitive: bool = False  # not to be shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from foreword.errors import UnknownAddressError, did_you_mean, shown
 from foreword.session import records
 from foreword.session.address import LAST, Address
 from foreword.session.chain import CHUNK
+from foreword.session.trace import StepTrace
 
 if TYPE_CHECKING:
     from foreword.session.chain import Record
@@ -42,7 +43,7 @@ class Found:
 
     location: Location
     seen: Seen  # by the model, in that attempt
-    trace: bytes | None  # of its step
+    trace: StepTrace | None  # of its step
 
 
 async def find_session(store: Store, text: str, address: str = "") -> SessionRow:
@@ -105,6 +106,9 @@ async def turn_of(reader: SessionReader, address: Address) -> int:
     return (await _walk(reader, await exact(reader, address))).turn
 
 
+_LOOKED_AT: Final = frozenset((records.StepStartData, records.RequestAttemptData))
+
+
 @dataclass(slots=True)
 class _Step:
     """A step on the way, and its attempts: the numbers of their events, and what the model saw."""
@@ -112,7 +116,7 @@ class _Step:
     number: int
     turn: int
     step: int
-    trace: bytes | None
+    trace: StepTrace | None
     attempts: list[tuple[int, Seen]] = field(default_factory=list["tuple[int, Seen]"])
 
 
@@ -134,10 +138,14 @@ class _Search:
 
     def __call__(self, state: State, record: Record) -> None:
         data = record.data
+        if type(data) not in _LOOKED_AT:  # of most of a hundred thousand this is all
+            return
         if isinstance(data, records.StepStartData):
             self.over = self.over or self.found
             if not self.over:
-                self.last = _Step(state.steps, data.turn, data.step, record.refs.get("trace"))
+                trace = record.refs.get("trace")
+                told = None if trace is None else StepTrace(trace, data.resized)
+                self.last = _Step(state.steps, data.turn, data.step, told)
         elif isinstance(data, records.RequestAttemptData) and self.found and not self.over and self.last is not None:
             self.last.attempts.append((record.seq, state.seen()))
 

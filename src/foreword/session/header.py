@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from foreword.prompt.contributions import ToolSchema
+from foreword.prompt.sensitive import SENSITIVE
 from foreword.prompt.spans import SEPARATOR
 from foreword.session.blobs import NOTHING, BlobFault, add_blob, utf8
-from foreword.session.placeholders import ERASED, erased_config, erased_tool
+from foreword.session.digests import SALT_SIZE, private_digest
+from foreword.session.placeholders import NOT_STORED, config_in_place, tool_in_place
 from foreword.session.records import ConfigContent, StableContent, ToolSchemaContent
-from foreword.session.tree import read_root, write_root
+from foreword.session.tree import read_whole_root, write_root
 from foreword.wire.request import ModelConfig, ModelRequest, canonical_json, tool_to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Mapping, Sequence
 
     from foreword.prompt.rendering import Rendering
     from foreword.session.blobs import Blobs, Gone
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 __all__ = ["RequestHeader", "WrittenHeader", "header_digests", "read_header", "write_header"]
 
-_ERASED_CONFIG, _ERASED_TOOL = erased_config(), erased_tool(0)
+_SOME_CONFIG, _SOME_TOOL = config_in_place(), tool_in_place(0, "")  # until `without` puts the right ones there
 _config = msgspec.json.Decoder(ConfigContent)
 _tool = msgspec.json.Decoder(ToolSchemaContent)
 _stable = msgspec.json.Decoder(StableContent)
@@ -51,11 +52,14 @@ class RequestHeader:
     sections: tuple[str, ...]  # rendered, none of them empty
     tools: tuple[ToolSchema, ...]
     stable_head: int = 0  # characters of the system text, from its start, that are the same in every step
+    # How the sensitive sections read to whoever is not to see them, by position. No part of what is compared.
+    masks: Mapping[int, str] = field(default_factory=dict[int, str], repr=False)
+    in_place: frozenset[int] = field(default=frozenset(), repr=False)  # positions of sections that stand for lost ones
 
     @classmethod
     def of(cls, rendering: Rendering, config: ModelConfig) -> RequestHeader:
         """The header of what an assembly rendered to."""
-        return cls(config, rendering.sections, rendering.tools, rendering.stable_head)
+        return cls(config, rendering.sections, rendering.tools, rendering.stable_head, rendering.masks)
 
     @property
     def system(self) -> str:
@@ -118,62 +122,96 @@ class WrittenHeader:
 
     header: RequestHeader
     digest: bytes
-    sections: tuple[bytes, ...]  # empty for one that was erased: what stands in its place has to be stored
+    sections: tuple[bytes, ...]  # empty for one that is gone: what stands in its place has to be stored
     tools: tuple[bytes, ...]
     config: bytes
-    erased: Mapping[bytes, str] = field(default_factory=dict[bytes, str])  # what is gone of it, and where, in words
-    blobs: dict[bytes, bytes] = field(
-        default_factory=dict[bytes, bytes], compare=False
-    )  # what it added to the last one
+    gone: Mapping[bytes, str] = field(default_factory=dict[bytes, str])  # where its parts were that are gone, in words
+    # What it added to the last one: shared blobs, private ones with their salts, and which of them are content.
+    blobs: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes], compare=False)
+    salted: dict[bytes, tuple[bytes, bytes]] = field(default_factory=dict[bytes, tuple[bytes, bytes]], compare=False)
+    contents: frozenset[bytes] = field(default=frozenset(), compare=False)
 
-    def without(self, blobs: AbstractSet[bytes]) -> WrittenHeader:
-        """This header with placeholders for the parts that these blobs hold."""
+    def without(self, marks: Mapping[bytes, str]) -> WrittenHeader:
+        """This header with placeholders for the parts that these blobs hold; given the text that marks each."""
         places = self._places()
-        gone = {digest: place for digest, place in places.items() if digest in blobs}
+        gone = {digest: place for digest, place in places.items() if digest in marks}
         if not gone:
             return self
         header = self.header
-        texts = zip(header.sections, self.sections, strict=True)
-        schemas = enumerate(zip(header.tools, self.tools, strict=True))
         left = RequestHeader(
-            erased_config() if self.config in gone else header.config,
-            tuple(ERASED if digest in gone else text for text, digest in texts),
-            tuple(erased_tool(at) if digest in gone else tool for at, (tool, digest) in schemas),
+            config_in_place() if self.config in gone else header.config,
+            tuple(self._text(at, marks) for at in range(len(header.sections))),
+            tuple(
+                tool_in_place(at, marks[digest]) if digest in gone else tool
+                for at, (tool, digest) in enumerate(zip(header.tools, self.tools, strict=True))
+            ),
             0 if gone.keys() & set(self.sections) else header.stable_head,
+            header.masks,
+            header.in_place.union(at for at, digest in enumerate(self.sections) if digest in gone),
         )
         sections, tools = (
             tuple(b"" if each in gone else each for each in part) for part in (self.sections, self.tools)
         )
-        return WrittenHeader(left, self.digest, sections, tools, self.config, {**self.erased, **gone})
+        return WrittenHeader(left, self.digest, sections, tools, self.config, {**self.gone, **gone})
+
+    def _text(self, at: int, marks: Mapping[bytes, str]) -> str:
+        """A section, or what stands for it; for one that was not to be stored, how it reads masked."""
+        text, mark = self.header.sections[at], marks.get(self.sections[at])
+        if mark is None:
+            return text
+        return self.header.masks.get(at, mark) if mark == NOT_STORED else mark
 
     def _places(self) -> dict[bytes, str]:
         """Where its parts are, in words, by their digests."""
         sections = {digest: f"section {number}" for number, digest in enumerate(self.sections, 1)}
-        return {
-            **sections,
-            **{digest: f"tool {number}" for number, digest in enumerate(self.tools, 1)},
-            self.config: "config",
-        }
+        tools = {digest: f"tool {number}" for number, digest in enumerate(self.tools, 1)}
+        return {**sections, **tools, self.config: "config"}
 
 
-def write_header(header: RequestHeader, last: WrittenHeader | None = None) -> WrittenHeader:
+def write_header(header: RequestHeader, last: WrittenHeader | None, entropy: Callable[[int], bytes]) -> WrittenHeader:
     """The blobs and the digest of a header; those that the last one has already are left out.
+
+    Args:
+        header: to be written.
+        last: the one before it.
+        entropy: makes salts; sensitive sections are private.
 
     Raises:
         TypeError: it holds something of a wrong type.
         ValueError: it holds what cannot be stored.
     """
-    known_texts = {} if last is None else dict(zip(last.header.sections, last.sections, strict=True))
+    known_texts = {} if last is None else _known_texts(last)
     known_tools = {} if last is None else {id(tool): at for tool, at in zip(last.header.tools, last.tools, strict=True)}
     blobs: dict[bytes, bytes] = {}
-    sections = tuple(known_texts.get(text) or add_blob(blobs, utf8(text)) for text in header.sections)
+    salted: dict[bytes, tuple[bytes, bytes]] = {}
+
+    def section(at: int, text: str) -> bytes:
+        private = at in header.masks
+        known = known_texts.get((text, private))
+        if known or not private:
+            return known or add_blob(blobs, utf8(text))
+        salt, body = entropy(SALT_SIZE), utf8(text)
+        digest = private_digest(salt, body)
+        salted[digest] = salt, body
+        return digest
+
+    sections = tuple(section(at, text) for at, text in enumerate(header.sections))
     tools = tuple(known_tools.get(id(tool)) or add_blob(blobs, _tool_bytes(tool)) for tool in header.tools)
+    lists = [sections, tools]
+    if header.masks:
+        lists.append(tuple(add_blob(blobs, utf8(header.masks[at])) for at in sorted(header.masks)))
     singles = [add_blob(blobs, _config_bytes(header.config))]
+    contents = frozenset(blobs)
     if header.stable_head:
         singles.append(add_blob(blobs, _stable_bytes(header)))
-    return WrittenHeader(
-        header, write_root(blobs, (sections, tools), singles), sections, tools, singles[0], blobs=blobs
-    )
+    root = write_root(blobs, lists, singles, sorted(header.masks))
+    return WrittenHeader(header, root, sections, tools, singles[0], blobs=blobs, salted=salted, contents=contents)
+
+
+def _known_texts(last: WrittenHeader) -> dict[tuple[str, bool], bytes]:
+    """The digests of a header's sections, by their texts and whether they are private."""
+    pairs = enumerate(zip(last.header.sections, last.sections, strict=True))
+    return {(text, at in last.header.masks): digest for at, (text, digest) in pairs}
 
 
 async def read_header(blobs: Blobs, digest: bytes, gone: Gone = NOTHING) -> WrittenHeader:
@@ -187,37 +225,50 @@ async def read_header(blobs: Blobs, digest: bytes, gone: Gone = NOTHING) -> Writ
     Raises:
         BlobFault: a part of it is missing or wrong.
     """
-    lists, singles = await read_root(blobs, digest)
-    if len(lists) != 2 or len(singles) not in (1, 2):
-        raise BlobFault(digest, "it is no header")
-    (sections, tools), (config, *stable) = lists, singles
-    contents = await blobs.read_what_is_left((config, *stable, *sections, *tools), gone)
+    lists, singles, positions = await read_whole_root(blobs, digest)
+    (sections, tools, *masks), (config, *stable) = _parts(digest, lists, singles, positions)
+    shown = masks[0] if masks else []
+    contents = await blobs.read_what_is_left((config, *stable, *sections, *tools, *shown), gone)
+    masked = [_text(each, contents[each]) or SENSITIVE for each in shown]
     header = RequestHeader(
         _read_config(config, contents[config]),
         tuple(_text(each, contents[each]) for each in sections),
         tuple(_read_tool(each, contents[each]) for each in tools),
-        *(_decoded(_stable, each, contents[each] or b"").head for each in stable),
+        next((_decoded(_stable, each, contents[each] or b"").head for each in stable), 0),
+        dict(zip(positions, masked, strict=True)),
     )
     written = WrittenHeader(header, digest, tuple(sections), tuple(tools), config)
-    return written.without({each for each, content in contents.items() if content is None})
+    return written.without({each: gone.mark(each) for each, content in contents.items() if content is None})
+
+
+def _parts(
+    digest: bytes, lists: list[list[bytes]], singles: list[bytes], positions: Sequence[int]
+) -> tuple[list[list[bytes]], list[bytes]]:
+    """The lists and single digests of a root, which must be those of a header."""
+    masked = len(lists[2]) if len(lists) == 3 else 0
+    sized = len(lists) in (2, 3) and len(singles) in (1, 2) and masked == len(positions)
+    if not sized or any(at >= len(lists[0]) for at in positions):
+        raise BlobFault(digest, "it is no header")
+    return lists, singles
 
 
 def header_digests(lists: Sequence[Sequence[bytes]], singles: Sequence[bytes]) -> dict[bytes, str]:
     """The blobs with content behind a header, as `read_root` gives them, and what each of them is."""
-    sections, tools = lists
-    return {**dict.fromkeys(sections, "section"), **dict.fromkeys(tools, "tool"), singles[0]: "config"}
+    sections, tools, *masks = lists
+    texts = dict.fromkeys((*sections, *(each for shown in masks for each in shown)), "section")
+    return {**texts, **dict.fromkeys(tools, "tool"), singles[0]: "config"}
 
 
 def _read_config(digest: bytes, body: bytes | None) -> ModelConfig:
     if body is None:
-        return _ERASED_CONFIG
+        return _SOME_CONFIG
     told = _decoded(_config, digest, body)
     return ModelConfig(told.provider, told.model, told.settings)
 
 
 def _read_tool(digest: bytes, body: bytes | None) -> ToolSchema:
     if body is None:
-        return _ERASED_TOOL
+        return _SOME_TOOL
     told = _decoded(_tool, digest, body)
     return ToolSchema(told.name, told.description, told.parameters)
 
@@ -231,7 +282,7 @@ def _decoded(decoder: msgspec.json.Decoder[T], digest: bytes, body: bytes) -> T:
 
 def _text(digest: bytes, body: bytes | None) -> str:
     if body is None:
-        return ERASED
+        return ""
     try:
         return body.decode()
     except UnicodeDecodeError as fault:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,25 +17,33 @@ from foreword.session.digests import DIGEST_SIZE, SALT_SIZE, event_digest, priva
 from foreword.session.encoding import EVENT_TYPES, Asked, encode
 from foreword.session.events import HeldSnapshot, LoggedEvent
 from foreword.session.header import RequestHeader, WrittenHeader, write_header
-from foreword.session.placeholders import erased_history_item
+from foreword.session.placeholders import ERASED, item_in_place
 from foreword.session.records import DATA_TYPES, VERSION, Envelope
 from foreword.session.store.contract import Batch, BlobRow, EventRow
 from foreword.session.trace import StepTrace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from foreword.session.encoding import Encoded
+    from foreword.session.encoding import Encoded, Shared
     from foreword.session.state import State
     from foreword.wire.messages import Message
 
-__all__ = ["Clock", "Entropy", "Ledger", "Pending"]
+__all__ = ["Clock", "Content", "Entropy", "Ledger", "Pending"]
 
 Clock: TypeAlias = Callable[[], int]
 """Gives the time in milliseconds since 1970."""
 
 Entropy: TypeAlias = Callable[[int], bytes]
 """Gives so many random bytes."""
+
+Content: TypeAlias = Literal["full", "masked", "digests"]
+"""How much of what is said is stored.
+
+``full``: all of it. ``masked``: what is sensitive is not; how it reads without that is. ``digests``: nothing of it,
+only what proves it to whoever has it from elsewhere, and who contributed what.
+"""
 
 _encode = msgspec.json.Encoder().encode
 _DECODERS: Final = {type_: msgspec.json.Decoder(shape) for type_, shape in DATA_TYPES.items()}
@@ -61,6 +69,7 @@ class Ledger:
         header: the one in force.
         clock: tells the time; should it go back, events do not.
         entropy: makes salts.
+        content: how much of it is stored.
     """
 
     def __init__(
@@ -73,13 +82,14 @@ class Ledger:
         header: WrittenHeader | None,
         clock: Clock,
         entropy: Entropy,
+        content: Content = "full",
     ) -> None:
         self.id, self.epoch, self.state, self.head = id, epoch, state, head
         self.messages, self.header = messages, header
         self.logged: list[LoggedEvent] = []
         self.pending: list[Pending] = []
         self.known: set[bytes] = set()  # shared blobs that are stored or pending
-        self._clock, self._entropy = clock, entropy
+        self._clock, self._entropy, self._content = clock, entropy, content
         self._asked: Asked | None = None
 
     def append(self, event: events.Event, *, time: int | None = None) -> LoggedEvent:
@@ -123,9 +133,9 @@ class Ledger:
         logged = self.append(events.ContentErased(tuple(sorted(blobs))))
         for at, item in enumerate(self.state.history):
             if item.digest in blobs:
-                self.messages[at] = erased_history_item(item)
+                self.messages[at] = item_in_place(item, ERASED)
         if self.header is not None:
-            self.header = self.header.without(blobs)
+            self.header = self.header.without(dict.fromkeys(blobs, ERASED))
         self.known.clear()  # some of it is not in the store any more
         self._asked = None
         return logged
@@ -161,12 +171,13 @@ class Ledger:
         if why is not None:
             raise ValueError(why)
         seq, time = self.state.count, max(self._now() if time is None else time, self.state.time)
-        refs, blobs = self._blobs(encoded)
+        refs, blobs, withheld = self._blobs(encoded)
         hexes = {role: digest.hex() for role, digest in refs.items()}
-        envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, msgspec.Raw(data), hexes))
+        raw = msgspec.Raw(data)
+        envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, raw, hexes, withheld=withheld))
         # Whatever could fail is behind us.
         self.head = event_digest(self.head, envelope)
-        self.state.apply(seq, time, encoded.data, refs)
+        self.state.apply(seq, time, encoded.data, refs, withheld)
         pairs = tuple((digest, seq) for digest in dict.fromkeys(refs.values()))
         self.pending.append(Pending(EventRow(seq, envelope, self.head), blobs, pairs))
         self._follow(event, header, refs)
@@ -180,22 +191,45 @@ class Ledger:
             raise TypeError(f"the clock gives {now!r}; let it give whole milliseconds since 1970")
         return now
 
-    def _blobs(self, encoded: Encoded) -> tuple[dict[str, bytes], tuple[BlobRow, ...]]:
-        """The refs of an event by role, and the blobs that are new."""
+    def _blobs(self, encoded: Encoded) -> tuple[dict[str, bytes], tuple[BlobRow, ...], tuple[str, ...]]:
+        """The refs of an event by role, the blobs that are new, and the roles of which something is not stored."""
         refs = dict(encoded.known)
         rows: list[BlobRow] = []
+        withheld: list[str] = []
         for role, content in encoded.private.items():
-            salt = self._entropy(SALT_SIZE)
-            refs[role] = private_digest(salt, content)
-            rows.append(BlobRow(refs[role], salt, content))
+            row = self._private(content)
+            refs[role] = row.digest
+            masked = encoded.masks.get(role) if self._content == "masked" else None
+            if masked is None and (self._content != "digests" or role == "body"):
+                rows.append(row)
+                continue
+            withheld.append(role)
+            rows.append(replace(row, body=None))
+            if masked is not None:
+                rows.append(self._private(masked))
+                refs["masked"] = rows[-1].digest
         for role, shared in encoded.shared.items():
             refs[role] = shared.root
-            if shared.root in self.known:
-                continue
-            new = [(digest, body) for digest, body in shared.blobs.items() if digest not in self.known]
-            rows += [BlobRow(digest, None, body) for digest, body in new]
-            self.known.update(digest for digest, _ in new)
-        return refs, tuple(rows)
+            rows += self._shared(shared)
+            if (self._content == "digests" and role == "header") or (self._content == "masked" and shared.sensitive):
+                withheld.append(role)
+        return refs, tuple(rows), tuple(withheld)
+
+    def _private(self, content: bytes) -> BlobRow:
+        salt = self._entropy(SALT_SIZE)
+        return BlobRow(private_digest(salt, content), salt, content)
+
+    def _shared(self, shared: Shared) -> Iterator[BlobRow]:
+        """The blobs of a tree that are new."""
+        if shared.root in self.known:
+            return
+        for digest, body in shared.blobs.items():
+            if digest not in self.known:
+                self.known.add(digest)
+                is_withheld = self._content == "digests" and digest in shared.contents
+                yield BlobRow(digest, None, None if is_withheld else body)
+        for digest, (salt, body) in shared.salted.items():
+            yield BlobRow(digest, salt, body if self._content == "full" else None)
 
     def _filled_in(self, event: events.Event) -> events.Event:
         """The event with what follows from the log, which a caller need not work out."""
@@ -220,7 +254,7 @@ class Ledger:
             return None
         if not isinstance(event.header, RequestHeader):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{type(event.header).__name__} is no RequestHeader")
-        return write_header(event.header, self.header)
+        return write_header(event.header, self.header, self._entropy)
 
     def _follow(self, event: events.Event, header: WrittenHeader | None, refs: dict[str, bytes]) -> None:
         """Keep messages and header in step with the state."""
@@ -228,13 +262,14 @@ class Ledger:
             case events.UserSaid() | events.ToolAnswered():
                 self.messages.append(event.message)
             case events.AssistantSaid():
-                self._asked = Asked(refs["message"], event.message)
+                calls = enumerate(event.message.tool_calls)
+                self._asked = Asked(refs["message"], [(call, at in event.sensitive) for at, call in calls])
                 if event.message.text or event.message.tool_calls:
                     self.messages.append(event.message)
             case events.HistoryReplaced():
                 self.messages[event.first : event.last + 1] = [event.message]
             case events.HeaderWritten():
-                self.header = header if header is None else replace(header, blobs={})
+                self.header = header if header is None else replace(header, blobs={}, salted={})
             case _:
                 pass
 
@@ -245,5 +280,5 @@ class Ledger:
 def _lean(event: events.Event) -> events.Event:
     """The event as it will be read again: without blobs that the store has."""
     if isinstance(event, events.StepStart) and event.trace is not None:
-        return events.StepStart(event.turn, event.step, StepTrace(event.trace.digest))
+        return events.StepStart(event.turn, event.step, StepTrace(event.trace.digest, event.trace.resized))
     return event

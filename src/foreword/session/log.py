@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from foreword.errors import (
     DamagedLogError,
@@ -20,9 +20,10 @@ from foreword.errors import (
 from foreword.session import records
 from foreword.session.address import LAST, Address, parse_address
 from foreword.session.digests import DIGEST_SIZE
+from foreword.session.drift import Drift, checked_drift
 from foreword.session.events import ForkedFrom, SessionStart
 from foreword.session.finding import Location, find, find_session, turn_of
-from foreword.session.ledger import Clock, Entropy, Ledger
+from foreword.session.ledger import Clock, Content, Entropy, Ledger
 from foreword.session.reading import Loaded, SessionReader
 from foreword.session.repair import repair
 from foreword.session.selection import Selection
@@ -61,24 +62,36 @@ class SessionInfo:
 
 
 def open_log(
-    store: str | Store, *, read_only: bool = False, clock: Clock | None = None, entropy: Entropy | None = None
+    store: str | Store,
+    *,
+    read_only: bool = False,
+    content: Content = "full",
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
 ) -> Log:
     """The log in a store; an async context manager.
 
     Args:
         store: a URL as in ``"sqlite:foreword.db"``, or a store that is open already and stays its owner's to close.
         read_only: never make or change the file; sessions cannot be claimed.
+        content: how much of what is said is stored. ``"full"``: all of it. ``"masked"``: what is sensitive is not
+            (values of sensitive variables, sensitive contexts, arguments and results of sensitive tools); masked texts
+            stand in its place. ``"digests"``: nothing of it; only who holds a content can prove that it was said. What
+            is not stored cannot be rebuilt, and a resumed session goes on with placeholders.
         clock: gives the time in milliseconds since 1970; None for the system's.
         entropy: gives so many random bytes, for salts and ids; None for the system's. With a clock and an entropy of
             its own, a test writes the same bytes each time; a log that anybody reads needs the real one.
 
     Raises:
         StoreError: the URL is none of a store.
+        ValueError: the content is none of these.
     """
+    if content not in get_args(Content):
+        raise ValueError(f"content is {content!r}; it is one of {', '.join(map(repr, get_args(Content)))}")
     owned = open_store(store, read_only=read_only) if isinstance(store, str) else None
     opened = owned if owned is not None else store
     assert not isinstance(opened, str)  # noqa: S101 - it was opened above
-    return Log(opened, clock or _now, entropy or os.urandom, owned=owned is not None)
+    return Log(opened, clock or _now, entropy or os.urandom, content, owned=owned is not None)
 
 
 def _now() -> int:
@@ -92,10 +105,12 @@ class Log:
         store: where they are.
         clock: tells the time.
         entropy: makes salts and ids.
+        content: how much of what is said is stored.
     """
 
-    def __init__(self, store: Store, clock: Clock, entropy: Entropy, *, owned: bool) -> None:
+    def __init__(self, store: Store, clock: Clock, entropy: Entropy, content: Content, *, owned: bool) -> None:
         self.store = store
+        self.content: Content = content
         self.clock, self.entropy, self._owned = clock, entropy, owned
         self._erasing: anyio.Lock | None = None
         self._open: dict[str, Session] = {}
@@ -124,34 +139,38 @@ class Log:
             raise EventRefusedError(id or "(new)", "session/start", f'the folder "{cwd}" is no absolute path')
         own, genesis = self._id(id), self.entropy(DIGEST_SIZE)
         start = SessionStart(own, labels or {}, cwd)
-        ledger = Ledger(own, 1, State(), genesis, [], None, self.clock, self.entropy)
+        ledger = Ledger(own, 1, State(), genesis, [], None, self.clock, self.entropy, self.content)
         began = ledger.begin(start)
         row = SessionRow(own, genesis, ledger.epoch, 0, genesis, began.time)
         return self._opened(ledger, await self.store.claim(own, new=row), start.labels)
 
-    async def resume(self, session: str, *, take_over: bool = False) -> Session:
+    async def resume(self, session: str, *, drift: Drift = "fresh", take_over: bool = False) -> Session:
         """Go on with a session. What a crash left open is closed first, and that is durable on return.
 
         Args:
             session: its id, the beginning of one, or ``last``.
+            drift: which request header goes out if today's is not the recorded one: ``"fresh"`` today's,
+                ``"recorded"`` the recorded one, ``"error"`` none.
             take_over: also if it is open for writing elsewhere, in a process that is stopped, hung or cut off. That one
                 can write it no more: its next flush raises `SessionFencedError`. A note in the log says so.
 
         Raises:
+            ValueError: the drift is none of these.
             UnknownAddressError: there is no such session, or there are several.
             SessionBusyError: it is open for writing, here or in another process; not with ``take_over``.
             DamagedLogError: it is not what was logged.
             NewerLogError: a newer version wrote it.
         """
         self._check_open()
+        policy = checked_drift(drift)
         row = await find_session(self.store, session)
-        epoch = opening(self.clock, self.entropy) if take_over else None
+        epoch = opening(self.clock, self.entropy, self.content) if take_over else None
         claim = await self.store.claim(row.id, take_over=epoch)
         try:
             reader = SessionReader(self.store, claim.row)
             loaded = await reader.load()
             ledger = await self._repaired(reader, loaded)
-            resumed = self._opened(ledger, claim, loaded.labels)
+            resumed = self._opened(ledger, claim, loaded.labels, policy)
             await resumed.flush()
         except BaseException:
             await self._let_go(claim)
@@ -194,7 +213,7 @@ class Log:
 
     async def _forget_as_parent(self, ledger: Ledger, parent: SessionReader, count: int) -> None:
         """Have a fork tell what was erased of its parent's first events, since it left."""
-        erased = await parent.erased(anew=True) - ledger.state.erased.keys()
+        erased = (await parent.losses(anew=True)).erased - ledger.state.erased.keys()
         if not erased:
             return
         row = replace(parent.row, count=count)
@@ -234,10 +253,11 @@ class Log:
 
     def _ledger(self, id: str, loaded: Loaded) -> Ledger:
         messages, header = list(loaded.messages), loaded.header
-        return Ledger(id, loaded.epoch, loaded.state, loaded.head, messages, header, self.clock, self.entropy)
+        tools = self.clock, self.entropy, self.content
+        return Ledger(id, loaded.epoch, loaded.state, loaded.head, messages, header, *tools)
 
-    def _opened(self, ledger: Ledger, claim: Claim, labels: Mapping[str, str]) -> Session:
-        session = self._open[ledger.id] = Session(self, ledger, claim, labels)
+    def _opened(self, ledger: Ledger, claim: Claim, labels: Mapping[str, str], drift: Drift = "fresh") -> Session:
+        session = self._open[ledger.id] = Session(self, ledger, claim, labels, drift)
         return session
 
     async def _let_go(self, claim: Claim) -> None:
@@ -399,6 +419,26 @@ class Log:
         self._erasing = self._erasing or anyio.Lock()
         async with self._erasing:
             return await Erasing(self, selection, **how).run()
+
+    # -- as a whole ----------------------------------------------------------------------------------------------------
+
+    async def export(self, path: str | PurePath) -> None:
+        """Write a copy of the whole log to a new file: what is flushed, and what sessions that are open here hold.
+
+        It is the way to move a log, or to take a backup of one that is being written; the store's own files must not be
+        copied meanwhile. The copy is made at one moment, checked, and durable when this returns; ``sqlite:PATH`` opens
+        it. An erasure does not reach it.
+
+        Args:
+            path: of a file that is not there yet.
+
+        Raises:
+            StoreError: something is there (``store_exists``), it cannot be written, or the copy is not whole.
+            SessionError: a session that is open here cannot be flushed.
+        """
+        self._check_open()
+        await self.flush()
+        await self.store.export(str(path))
 
     async def flush(self) -> None:
         """Make all that was logged here durable, in every session that is open.

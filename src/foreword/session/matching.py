@@ -15,7 +15,7 @@ import msgspec
 
 from foreword.session.records import CONTENTS
 from foreword.session.store.contract import EventRow
-from foreword.session.trace import TRACE_FIELDS
+from foreword.session.told import TRACE_FIELDS
 
 __all__ = ["Needle", "Remains"]
 

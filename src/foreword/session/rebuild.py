@@ -8,14 +8,15 @@ The events up to the attempt are folded; the digests that the attempt recorded m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, cast
 
-from foreword.errors import ErasedContentError, RequestMismatchError
+from foreword.errors import ContentNotStoredError, ErasedContentError, RequestMismatchError
 from foreword.session.address import parse_address
 from foreword.session.blobs import BlobFault, ErasedBlob, Gone
 from foreword.session.events import BodyDigest, RequestAttempted, RequestEnded
 from foreword.session.finding import find
+from foreword.session.masking import masked_header
 from foreword.session.records import RequestOutcomeData, StepEndData
 from foreword.session.repair import REQUEST_OUTCOME_UNKNOWN
 from foreword.session.trace import StepExplanation, read_trace
@@ -60,12 +61,13 @@ class Rebuilt:
 
     location: Location
     request: ModelRequest
+    shown: ModelRequest  # as it may be shown: without what is sensitive in it
     header: RequestHeader
     attempted: RequestAttempted  # what was recorded before it was sent
     outcome: RequestEnded | None  # how it ended, as far as the log says
     explanation: StepExplanation | None = None  # if the step has a trace
     body: bytes | None = None  # as the adapter makes it, if one was given
-    erased: tuple[str, ...] = ()  # the places that are marked, since what the model saw there was erased
+    erased: tuple[str, ...] = ()  # the places that are marked, since what the model saw there is not in the log
 
     @property
     def canonical(self) -> bytes:
@@ -98,6 +100,7 @@ async def rebuild(
         UnknownAddressError: it leads nowhere.
         DamagedLogError: the log is not what was written.
         ErasedContentError: something of the request was erased since. With an adapter also if it is marked.
+        ContentNotStoredError: something of it was never stored.
         NewerLogError: a newer version wrote the log.
         RequestMismatchError: the adapter is another one, or makes another body than was sent.
     """
@@ -106,21 +109,23 @@ async def rebuild(
     found = await find(reader, asked)
     location, seen = found.location, found.seen
     gone = await reader.gone(seen, if_erased)
-    header = await reader.header(seen, gone)
+    header = await reader.header(seen, replace(gone, any=if_erased == "mark" and seen.header_withheld))
     assert header is not None  # noqa: S101 - no attempt fits a state without
-    request = header.header.request(tuple(await reader.messages(seen, gone)))
+    conversation = await reader.conversation(seen, gone)
+    request = header.header.request(tuple(message for message, _ in conversation))
     told = [record async for record in _of_attempt(reader, location)]
     attempted, outcome = await _attempt(reader, told)
     body = None if adapter is None else _body(adapter, request, attempted, location, told[0].refs)
     return Rebuilt(
         location,
         request,
+        masked_header(header.header).request(tuple(masked for _, masked in conversation)),
         header.header,
         attempted,
         outcome,
         await _explanation(reader, found, header.header, request),
         body,
-        await reader.marked(seen, header, gone),
+        await reader.marked(seen, header) if if_erased == "mark" else (),
     )
 
 
@@ -128,7 +133,7 @@ async def _attempt(reader: SessionReader, told: Sequence[Record]) -> tuple[Reque
     """The event of an attempt, and that of its outcome."""
     try:
         logged = await reader.with_contents(told, "raise", {})
-    except ErasedContentError:  # of the words of a failure, say; the request itself may be whole
+    except (ErasedContentError, ContentNotStoredError):  # of the words of a failure, say; the request may be whole
         logged = await reader.with_contents(told, "mark", {})
     attempted, *ended = (each.event for each in logged)
     assert isinstance(attempted, RequestAttempted)  # noqa: S101 - a location is that of an attempt
@@ -160,12 +165,12 @@ async def _explanation(
     """Who put what there; of a trace of which something was erased, what is left."""
     if found.trace is None:
         return None
-    asked = (found.trace, header.sections, _snapshot(found.seen, request))
+    asked = (found.trace, header, _snapshot(found.seen, request))
     try:
         try:
             return await read_trace(reader.blobs, *asked)
         except ErasedBlob:
-            return await read_trace(reader.blobs, *asked, Gone(erased=await reader.erased(anew=True)))
+            return await read_trace(reader.blobs, *asked, Gone(erased=(await reader.losses(anew=True)).erased))
     except BlobFault as fault:
         raise await reader.told(fault, found.location.seq) from None
 

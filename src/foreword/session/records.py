@@ -6,13 +6,13 @@ stored is hashed as stored, so none of this is ever encoded a second time.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union
 
 import msgspec
 
 from foreword.jsonvalue import MAX_INTEGER
 
-__all__ = ["CONTENTS", "DATA_TYPES", "VERSION", "Data", "Envelope"]
+__all__ = ["CONTENTS", "DATA_TYPES", "TREES", "VERSION", "WHOLE_ENVELOPE", "Data", "Envelope"]
 
 VERSION: Final = 1
 """``v``: the version of the envelope. A reader refuses newer ones."""
@@ -23,7 +23,7 @@ Hex: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """What all that is stored has in common."""
 
 
@@ -38,6 +38,7 @@ class Envelope(Record, frozen=True):
     data: msgspec.Raw
     refs: dict[str, Hex]  # digests of blobs by what they are to the event
     ignorable: bool = False  # a reader that does not know the type may pass over it
+    withheld: tuple[str, ...] = ()  # of the refs those whose content was not stored, or not all of it
 
 
 # -- data, by type of event --------------------------------------------------------------------------------------------
@@ -72,11 +73,19 @@ class TurnEndData(Record, frozen=True):
     code: str | None = None
 
 
+class Resized(Record, frozen=True, array_like=True):
+    """A text behind a trace whose spans have other sizes than its blob says; see `foreword.session.resized`."""
+
+    text: Natural  # its number: sections first, then contexts
+    sizes: tuple[Natural, ...]  # of the spans that have one in the blob
+
+
 class StepStartData(Record, frozen=True):
     """``step/start``; refs: ``trace`` if there is one."""
 
     turn: Ordinal
     step: Ordinal
+    resized: tuple[Resized, ...] = ()  # what differs from the trace
 
 
 class StepEndData(Record, frozen=True):
@@ -117,6 +126,7 @@ class ToolCallData(Record, frozen=True):
     id: str
     name: str
     asked: Natural | None = None  # the position of the call in ``message``
+    sensitive: bool = False  # the arguments
 
 
 class ToolResultData(Record, frozen=True):
@@ -252,6 +262,22 @@ DATA_TYPES: Final[dict[str, type[Data]]] = {
 }
 
 
+def _whole(type_: str, data: type[Data]) -> Any:
+    """An envelope of one type, its data in their shape: what most events are read by, in one go."""
+    fields = [
+        (field.name, field.type, field.default) for field in msgspec.structs.fields(Envelope) if not field.required
+    ]
+    needed = [("v", int), ("seq", Natural), ("time", int), ("epoch", Natural), ("data", data), ("refs", dict[str, Hex])]
+    name = f"{data.__name__}Envelope"
+    return msgspec.defstruct(
+        name, [*needed, *fields], frozen=True, gc=False, forbid_unknown_fields=True, tag_field="type", tag=type_
+    )
+
+
+WHOLE_ENVELOPE: Final[Any] = Union[tuple(_whole(*each) for each in DATA_TYPES.items())]  # noqa: UP007 - of a tuple
+"""An envelope with its data, of any known type."""
+
+
 # -- contents of blobs -------------------------------------------------------------------------------------------------
 
 
@@ -261,6 +287,7 @@ class PartContent(Record, frozen=True):
     name: str
     at: tuple[Natural, Natural] | None = None  # start and end, in code points
     text: str | None = None
+    sensitive: bool = False
 
 
 class UserContent(Record, frozen=True, tag_field="role", tag="user"):
@@ -276,6 +303,7 @@ class CallContent(Record, frozen=True):
     id: str
     name: str
     arguments: str
+    sensitive: bool = False  # the arguments
 
 
 class AssistantContent(Record, frozen=True, tag_field="role", tag="assistant"):
@@ -292,6 +320,7 @@ class ToolContent(Record, frozen=True, tag_field="role", tag="tool"):
     name: str
     content: str
     is_error: bool = False
+    sensitive: bool = False
 
 
 MessageContent: TypeAlias = UserContent | AssistantContent | ToolContent
@@ -331,8 +360,12 @@ CONTENTS: Final[tuple[type[Record], ...]] = (
 """The contents that are JSON of ours, and hold what somebody said."""
 
 
+TREES: Final = ("header", "trace")
+"""The roles of refs that lead to the root of a tree."""
+
+
 class Node(Record, frozen=True):
-    """A node of a tree: the digests of what is below it, at most ten."""
+    """A node of a tree: the digests of what is below it, at most five."""
 
     k: Annotated[tuple[Hex, ...], msgspec.Meta(max_length=10)]
 
@@ -342,3 +375,4 @@ class Root(Record, frozen=True):
 
     k: tuple[Hex, ...]
     n: tuple[Natural, ...]  # the sizes of the lists
+    p: tuple[Natural, ...] = ()  # of a header, the positions of its sensitive sections

@@ -15,10 +15,12 @@ from foreword.errors import (
     SessionConflictError,
     StoreError,
 )
+from foreword.session.drift import Drift, Resumption
 from foreword.session.events import (
     EVENTS_OF_THE_LOG,
     AssistantSaid,
     Event,
+    HeaderWritten,
     HeldSnapshot,
     HistoryReplaced,
     LoggedEvent,
@@ -64,13 +66,18 @@ class Session:
     Attributes:
         id: its id.
         log: the log that it is in.
+        resumption: which header goes out if today's is not the one that was recorded when it was resumed.
+        erased_at: the event that told last of an erasure, while this object lives; 0 for none.
     """
 
-    def __init__(self, log: Log, ledger: Ledger, claim: Claim, labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, log: Log, ledger: Ledger, claim: Claim, labels: Mapping[str, str], drift: Drift = "fresh"
+    ) -> None:
         import anyio
 
         self.id = ledger.id
         self.log = log
+        self.resumption = Resumption(self.id, drift, ledger.header)
         self._ledger, self._claim, self._labels = ledger, claim, labels
         self._observers: list[Observer] = []
         self._telling = False
@@ -80,7 +87,7 @@ class Session:
         self._events: tuple[LoggedEvent, ...] = ()
         self._durable = claim.row.count, claim.row.head
         self._unsettled = False  # whether the store may hold more than we know of
-        self.erased_at = 0  # the event that told last of an erasure
+        self.erased_at = 0
         self._writing: anyio.Lock = anyio.Lock()
 
     # -- what follows from the events ----------------------------------------------------------------------------------
@@ -203,6 +210,8 @@ class Session:
             self._messages = None
         elif isinstance(event, StepStart) and event.trace is not None:
             self._trace = event.trace
+        elif isinstance(event, HeaderWritten):
+            self.resumption.went_on()
         self._tell(logged)
         return logged.seq
 

@@ -6,8 +6,8 @@ messages by their digests only: a log of any length folds in the memory of its h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from foreword.session import records
@@ -39,6 +39,9 @@ class Seen:
     header_seq: int  # the event that wrote it
     held: int | None  # the event of the snapshot of runtime contexts that it sees
     erased: frozenset[bytes] = frozenset()  # of which it sees placeholders
+    header_withheld: bool = False  # whether something in the header was not stored
+    # Of messages that were not stored, how they read masked.
+    masked: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
 
 
 @dataclass(slots=True)
@@ -63,11 +66,13 @@ class State:
         "erased",
         "header",
         "header_seq",
+        "header_withheld",
         "held",
         "history",
         "history_digest",
         "label_seq",
         "labels",
+        "masked",
         "pending",
         "step",
         "step_open",
@@ -77,6 +82,7 @@ class State:
         "turn",
         "turn_open",
         "turn_start",
+        "withheld",
     )
 
     def __init__(self) -> None:
@@ -96,11 +102,14 @@ class State:
         self.pending: list[PendingCall] = []
         self.header: bytes | None = None  # the digest of the one in force
         self.header_seq = 0  # the event that wrote it
+        self.header_withheld = False  # whether something in it was not stored
         self.history: list[HistoryItem] = []
         self.history_digest = EMPTY_HISTORY
         self.held: int | None = None  # the event of the newest snapshot that is still in the history
         self.told_contexts = False  # whether there ever was a snapshot
         self.erased: dict[bytes, int] = {}  # what was erased, and the last event that says so
+        self.withheld: set[bytes] = set()  # what was not stored
+        self.masked: dict[bytes, bytes] = {}  # of messages that were not stored, how they read masked
 
     def refusal(self, data: records.Data) -> str | None:
         """Why an event cannot come next; None if it can. Changes nothing."""
@@ -108,15 +117,25 @@ class State:
             return "a session begins with session/start"
         return _RULES[type(data)].refusal(self, data)
 
-    def apply(self, seq: int, time: int, data: records.Data, refs: Refs) -> None:
-        """Take in an event that was not refused."""
+    def apply(self, seq: int, time: int, data: records.Data, refs: Refs, withheld: Collection[str] = ()) -> None:
+        """Take in an event that was not refused; ``withheld`` are the roles of refs whose content was not stored."""
         _RULES[type(data)].apply(self, seq, data, refs)
+        if withheld:
+            self._withhold(refs, withheld)
         self.count = seq + 1
         self.time = time
 
     def seen(self) -> Seen:
         """What the model sees now."""
-        return Seen(tuple(self.history), self.header, self.header_seq, self.held, self._unseen())
+        masked = {item.digest: self.masked[item.digest] for item in self.history if item.digest in self.masked}
+        history = tuple(self.history)
+        return Seen(history, self.header, self.header_seq, self.held, self._unseen(), self.header_withheld, masked)
+
+    def _withhold(self, refs: Refs, roles: Collection[str]) -> None:
+        self.header_withheld = self.header_withheld or "header" in roles
+        self.withheld.update(digest for role, digest in refs.items() if role in roles and role not in records.TREES)
+        if "masked" in refs and "message" in refs:
+            self.masked[refs["message"]] = refs["masked"]
 
     def _unseen(self) -> frozenset[bytes]:
         """What was erased, of which the model sees placeholders.
@@ -313,7 +332,7 @@ def _request_header(state: State, data: records.RequestHeaderData) -> str | None
 
 
 def _write_header(state: State, seq: int, data: records.RequestHeaderData, refs: Refs) -> None:
-    state.header, state.header_seq = refs["header"], seq
+    state.header, state.header_seq, state.header_withheld = refs["header"], seq, False
 
 
 def _request_attempt(state: State, data: records.RequestAttemptData) -> str | None:

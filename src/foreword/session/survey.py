@@ -13,7 +13,8 @@ from foreword.errors import DamagedLogError
 from foreword.session import records
 from foreword.session.blobs import BlobFault, Blobs
 from foreword.session.header import header_digests
-from foreword.session.reading import TREES, SessionReader
+from foreword.session.reading import SessionReader
+from foreword.session.records import TREES
 from foreword.session.trace import trace_digests
 from foreword.session.tree import read_root
 

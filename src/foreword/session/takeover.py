@@ -14,7 +14,7 @@ from foreword.session.records import Envelope
 from foreword.session.state import State
 
 if TYPE_CHECKING:
-    from foreword.session.ledger import Clock, Entropy
+    from foreword.session.ledger import Clock, Content, Entropy
     from foreword.session.store.contract import Batch, EventRow, SessionRow, TakeOver
 
 __all__ = ["TAKEN_OVER", "opening"]
@@ -25,18 +25,19 @@ TAKEN_OVER: Final = "session/taken-over"
 _envelope: msgspec.json.Decoder[Envelope] = msgspec.json.Decoder(Envelope)
 
 
-def opening(clock: Clock, entropy: Entropy) -> TakeOver:
+def opening(clock: Clock, entropy: Entropy, content: Content) -> TakeOver:
     """What makes the first batch of an epoch.
 
     Args:
         clock: tells the time.
         entropy: makes a salt.
+        content: how much of what is said is stored.
     """
 
     def open_epoch(row: SessionRow, last: EventRow | None) -> Batch:
         state = State()
         state.count, state.time = row.count, 0 if last is None else _time_of(row.id, last)
-        ledger = Ledger(row.id, row.epoch, state, row.head, [], None, clock, entropy)
+        ledger = Ledger(row.id, row.epoch, state, row.head, [], None, clock, entropy, content)
         ledger.append(Note(TAKEN_OVER, {"epoch": row.epoch, "pid": os.getpid()}))
         return ledger.batch(row.count, row.head)
 

@@ -1,6 +1,6 @@
 """Trees of shared blobs: long lists of which one member changes at a time.
 
-A list of digests becomes nodes of at most ten, filled from the left, up to a single one. When a leaf changes, only the
+A list of digests becomes nodes of at most five, filled from the left, up to a single one. When a leaf changes, only the
 nodes above it are new; all others are in the store already. A *root* binds lists together, with their sizes, and single
 blobs behind them: a header is one, and what explains a step.
 """
@@ -24,30 +24,43 @@ __all__ = ["FANOUT", "check_root", "read_root", "write_root"]
 
 T = TypeVar("T")
 
-FANOUT: Final = 10
+FANOUT: Final = 5
 
 _node: msgspec.json.Decoder[Node] = msgspec.json.Decoder(Node)
 _root: msgspec.json.Decoder[Root] = msgspec.json.Decoder(Root)
 
 
-def write_root(blobs: dict[bytes, bytes], lists: Sequence[Sequence[bytes]], singles: Sequence[bytes]) -> bytes:
+def write_root(
+    blobs: dict[bytes, bytes],
+    lists: Sequence[Sequence[bytes]],
+    singles: Sequence[bytes],
+    positions: Sequence[int] = (),
+) -> bytes:
     """Bind lists of digests and single digests together.
 
     Args:
         blobs: takes the nodes and the root.
         lists: each becomes a tree.
         singles: digests that stand for themselves.
+        positions: numbers that go with them; see `foreword.session.records.Root`.
 
     Returns:
         The digest of the root.
     """
     children = [*(_tree(blobs, leaves) for leaves in lists), *singles]
-    root = Root(tuple(child.hex() for child in children), tuple(len(leaves) for leaves in lists))
+    sizes = tuple(len(leaves) for leaves in lists)
+    root = Root(tuple(child.hex() for child in children), sizes, tuple(positions))
     return add_blob(blobs, msgspec.json.encode(root))
 
 
 async def read_root(blobs: Blobs, digest: bytes) -> tuple[list[list[bytes]], list[bytes]]:
-    """The lists and the single digests of a root.
+    """The lists and the single digests of a root."""
+    lists, singles, _ = await read_whole_root(blobs, digest)
+    return lists, singles
+
+
+async def read_whole_root(blobs: Blobs, digest: bytes) -> tuple[list[list[bytes]], list[bytes], tuple[int, ...]]:
+    """The lists, the single digests and the positions of a root.
 
     Raises:
         BlobFault: the root or a node is missing or wrong, or a list has another size than the root says.
@@ -55,7 +68,7 @@ async def read_root(blobs: Blobs, digest: bytes) -> tuple[list[list[bytes]], lis
     root = _decoded(_root, digest, await blobs.one(digest))
     children = [bytes.fromhex(child) for child in root.k]
     lists = [await _leaves(blobs, tree, count) for tree, count in zip(children, root.n, strict=False)]
-    return lists, children[len(lists) :]
+    return lists, children[len(lists) :], root.p
 
 
 async def check_root(blobs: Blobs, digest: bytes, seen: AbstractSet[bytes]) -> tuple[set[bytes], set[bytes]]:

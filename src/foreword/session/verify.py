@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from foreword.errors import DamagedLogError, NewerLogError, StoreError
 from foreword.session import records
 from foreword.session.blobs import BlobFault, ErasedBlob, blob_fault
-from foreword.session.reading import TREES, SessionReader
+from foreword.session.reading import SessionReader
+from foreword.session.records import TREES
 from foreword.session.tree import check_root
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class SessionReport:
     events: int  # that are as they were logged, up to the fault if there is one
     blobs: int  # that were looked at in this session for the first time
     erased: int  # of them, those that an event says were emptied
+    withheld: int  # of them, those that were never stored, as the log was not to hold them
     head: str  # the digest of the last event, in hex
     fault: LogFault | None
     head_at: int | None = None  # the event that has the digest asked for
@@ -124,6 +126,7 @@ class _Walk:
         self.looked_at: set[bytes] = set()  # what events refer to
         self.empty: dict[bytes, int] = {}  # emptied blobs, and the first event that refers to each
         self.erased: set[bytes] = set()  # those that an event says were emptied
+        self.withheld: set[bytes] = set()  # empty, and said to be so when they were logged
 
     async def report(self) -> SessionReport:
         """Walk, and say what was found."""
@@ -132,7 +135,10 @@ class _Walk:
             fault = await self._emptied() or fault
         erased = self.empty.keys() & self.erased
         self.sight.erased |= erased
-        return SessionReport(self.reader.id, self.events, self.blobs, len(erased), self.last.hex(), fault, self.head_at)
+        withheld = len(self.withheld - erased)
+        return SessionReport(
+            self.reader.id, self.events, self.blobs, len(erased), withheld, self.last.hex(), fault, self.head_at
+        )
 
     async def _walked(self) -> LogFault | None:
         try:
@@ -149,12 +155,14 @@ class _Walk:
 
     async def _emptied(self) -> LogFault | None:
         """The first blob that was emptied, and no event says so; known when all events are read."""
-        lost = sorted((seq, digest) for digest, seq in self.empty.items() if digest not in self.erased)
-        for seq, digest in lost:
-            if not await self.reader.was_erased(digest):
-                return LogFault(seq, digest.hex(), ErasedBlob(digest).why)
-            self.erased.add(digest)  # while we were reading
-        return None
+        told = self.erased | self.withheld
+        if self.empty.keys() - told:
+            self.erased |= (await self.reader.losses(anew=True)).erased  # while we were reading
+        lost = [(seq, digest) for digest, seq in self.empty.items() if digest not in told | self.erased]
+        if not lost:
+            return None
+        seq, digest = min(lost)
+        return LogFault(seq, digest.hex(), ErasedBlob(digest).why)
 
     async def _walk(self) -> None:
         async for chunk in self.reader.fold():
@@ -199,6 +207,8 @@ class _Walk:
             except BlobFault as fault:
                 raise DamagedLogError(self.reader.id, record.seq, fault.why, fault.digest.hex()) from None
             self._count(whole | empty)
+            if role in record.withheld:
+                self.withheld |= empty
             self.empty |= dict.fromkeys(empty - self.empty.keys(), record.seq)
             self.looked_at.add(digest)
             if not empty:  # or what is empty would not be seen in the next session

@@ -75,7 +75,8 @@ class _Memory:
             except BaseException:
                 self.sessions, self.blobs = before
                 raise
-            emptied = frozenset(each for each in blobs if each in self.blobs and self.blobs[each].body is not None)
+            nothing = {digest: BlobRow(digest, None, None) for digest in blobs & self.blobs.keys()}
+            emptied = frozenset(digest for digest, row in nothing.items() if self.blobs[digest] != row)
             self.blobs.update((digest, BlobRow(digest, None, None)) for digest in emptied)
             return emptied, rows
 
@@ -95,15 +96,20 @@ class _Memory:
         return row
 
     def _check_erasable(self, blobs: frozenset[bytes], sessions: set[str], looked_into: frozenset[bytes]) -> None:
+        inside = set(blobs)  # those that no event refers to are in the trees of some
         others: dict[bytes, set[str]] = {}
         for kept in self.sessions.values():
+            refs = {digest for digest, _ in kept.refs}
+            inside -= refs
             if kept.row.id not in sessions:
-                for digest in {digest for digest, _ in kept.refs} - (looked_into - blobs):
+                for digest in refs:
                     others.setdefault(digest, set()).add(kept.row.id)
-        lead = any(map(self._is_shared, blobs))
-        for digest, holders in sorted(others.items()):
-            if digest in blobs or (lead and self._is_shared(digest)):
-                raise ErasureConflictError(sorted(holders), digest.hex())
+        held = {digest: holders for digest, holders in others.items() if digest in blobs}
+        if not held and (inside or any(map(self._is_shared, blobs))):
+            held = {each: others[each] for each in others.keys() - looked_into if self._is_shared(each)}
+        if held:
+            digest = min(held)
+            raise ErasureConflictError(sorted(held[digest]), digest.hex())
 
     def _is_shared(self, digest: bytes) -> bool:
         blob = self.blobs.get(digest)

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from foreword.errors import (
+    ErasureConflictError,
     ForewordError,
     InvalidSessionIdError,
     SessionBusyError,
@@ -29,6 +30,7 @@ ERRORS = [
     (SessionBusyError("s", None), RuntimeError, "another process; wait"),
     (SessionFencedError("s", 1, 2), RuntimeError, "resume the session"),
     (SessionConflictError("s", 1, "ab" * 32, 2, "cd" * 32), RuntimeError, "resume the session"),
+    (ErasureConflictError(["s", "t"], "ab" * 32), RuntimeError, 'session "s", "t" refers to blob abababababab… by now'),
     (StoreError(ODD, "store_full", "is full; make room"), RuntimeError, "make room"),
     (StoreVersionError(ODD, 9, 5), RuntimeError, "upgrade Foreword here"),
     (StoreVersionError(ODD, 1, 5), RuntimeError, "open it for writing once"),

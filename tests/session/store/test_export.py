@@ -103,9 +103,10 @@ async def test_a_damaged_store_is_not_exported(path: Path, tmp_path: Path) -> No
 async def test_what_a_killed_export_left(path: Path, tmp_path: Path) -> None:
     """A half copy of an export that was killed is in nobody's way; the name that it had taken has to be freed."""
     (tmp_path / "copy.db.partial").write_text("half")
+    (tmp_path / "copy.db.partial-journal").write_text("half, too")
     async with SqliteStore(path) as store:
         await begun(store, "s")
         await store.export(tmp_path / "copy.db")
-    assert "copy.db.partial" not in names_in(tmp_path)
+    assert names_in(tmp_path) == {"foreword.db", "foreword.db-claims", "copy.db"}
     async with SqliteStore(tmp_path / "copy.db", read_only=True) as copy:
         await check_whole(copy, "s")

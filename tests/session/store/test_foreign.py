@@ -43,6 +43,7 @@ async def refused(path: Path, kind: str, words: str) -> None:
             with pytest.raises(StoreError, match=words) as caught:
                 await call()
             assert caught.value.kind == kind
+            assert str(caught.value).isprintable()
         await store.close()
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 from tests.concurrency.support import FAR, run_script, started
-from tests.session.store.support import batch_on, begun, check_whole, names_in
+from tests.session.store.support import batch_on, begun, check_whole, names_in, opening
 
-from foreword.errors import SessionBusyError, StoreError
+from foreword.errors import SessionBusyError, StoreError, StoreVersionError
 from foreword.session.store.sqlite import SqliteStore
 
 KILLS = int(os.environ.get("FOREWORD_KILLS") or 50)
@@ -177,6 +178,65 @@ async def test_a_stopped_writer_still_holds(path: Path) -> None:
             await begun(store, "another")
 
 
+WRITE_WHEN_TOLD = """
+    async def main():
+        store = SqliteStore(PATH)
+        claim = await begun(store, "s", 3)
+        print("held", flush=True)
+        while sys.stdin.readline():
+            try:
+                await claim.write(batch_on(claim.row))
+                print("wrote", flush=True)
+            except (SessionFencedError, StoreVersionError) as error:
+                print(error.kind, flush=True)
+        await store.close()
+
+    anyio.run(main)
+"""
+
+
+@contextmanager
+def told(path: Path, body: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[], str]]]:
+    """A process that does something at each line that it is given, and a function that gives it one; it ends well."""
+    code = ["-W", "error", "-c", script(path, body)]
+    with subprocess.Popen(
+        [sys.executable, *code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+
+        def next_line() -> str:
+            print(file=process.stdin, flush=True)
+            return line_of(process)
+
+        try:
+            yield process, next_line
+            process.stdin.close()
+            assert process.wait(FAR) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.anyio
+async def test_a_stopped_writer_is_taken_over(path: Path) -> None:
+    """A session whose writer is stopped can be taken over; when that one goes on, it writes nothing more, and what it
+    still holds is in nobody's way."""
+    with told(path, WRITE_WHEN_TOLD) as (process, write):
+        assert line_of(process) == "held"
+        assert write() == "wrote"
+        process.send_signal(signal.SIGSTOP)
+        async with SqliteStore(path) as store:
+            claim = await store.claim("s", take_over=opening)
+            assert claim.row.epoch == 1
+            process.send_signal(signal.SIGCONT)
+            assert write() == "session_fenced"
+            await claim.write(batch_on(claim.row))
+            assert write() == "session_fenced"
+            assert (await check_whole(store, "s")).count == 6
+            await claim.release()
+            assert (await store.claim("s")).row == claim.row
+    assert names_in(path.with_name("foreword.db-claims")) == set()
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("left", [pytest.param(str(os.getpid()), id="ours"), "1", "99999999", "", "no number"])
 async def test_a_pid_that_was_left_means_nothing(path: Path, left: str) -> None:
@@ -240,6 +300,58 @@ def test_processes_write_sessions_of_their_own(path: Path) -> None:
         for each in writers:
             assert each.wait(FAR) == 0, each.communicate()[1]
     assert anyio.run(counts, path) == {f"s{each.pid}": 41 for each in writers}
+
+
+# -- other versions at the same store
+
+NEWER = """
+    from tests.faults import formats
+    formats.upgrade(3)
+
+    async def main():
+        async with SqliteStore(PATH, lock_timeout=60) as store:
+            print("migrated", flush=True)
+            await begun(store, "newer")
+            await check_whole(store, "s")
+
+    anyio.run(main)
+"""
+
+
+def test_a_newer_version_beside_an_older_one(path: Path) -> None:
+    """When a newer Foreword brings a store up to date while an older one has it open, the older one is told at its next
+    write; what it wrote before is there, and it does not hold up the newer one."""
+    with told(path, WRITE_WHEN_TOLD) as (process, write):
+        assert line_of(process) == "held"
+        assert write() == "wrote"
+        with running(path, NEWER) as newer:
+            assert line_of(newer) == "migrated"
+            assert newer.wait(FAR) == 0
+        assert write() == "store_version"
+        assert write() == "store_version"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT seq FROM session WHERE id = 's'").fetchone() == (4,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.anyio
+async def test_a_migration_waits_for_a_writer(path: Path) -> None:
+    """A newer Foreword waits until a transaction of an older one is through, and loses nothing of it."""
+    async with SqliteStore(path) as store:
+        claim = await begun(store, "s", 1)
+        locker = sqlite3.connect(path, isolation_level=None)
+        locker.execute("BEGIN IMMEDIATE")
+        with running(path, NEWER) as newer:
+            assert (await check_whole(store, "s")).count == 1  # it has changed nothing yet
+            locker.execute("UPDATE session SET created = 7")
+            locker.execute("COMMIT")
+            locker.close()
+            assert line_of(newer) == "migrated"
+            with pytest.raises(StoreVersionError):
+                await claim.write(batch_on(claim.row))
+            assert newer.wait(FAR) == 0
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT created FROM session WHERE id = 's'").fetchone() == (7,)
 
 
 # -- kills

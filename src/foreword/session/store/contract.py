@@ -60,7 +60,7 @@ class BlobRow:
 
     digest: bytes
     salt: bytes | None  # None: shared, so kept once in the whole store
-    body: bytes | None  # None: erased
+    body: bytes | None  # None: erased, or never stored; of what was erased the salt is gone, too
 
     def __post_init__(self) -> None:
         _check_digest(self.digest, "the digest of a blob")
@@ -109,8 +109,6 @@ class Batch:
         for digest, seq in self.refs:
             if not self.first <= seq < self.count_after:
                 raise ValueError(f"a batch of session {self.session} refers to {digest.hex()} from event {seq}")
-        if any(blob.body is None for blob in self.blobs):
-            raise ValueError(f"a batch of session {self.session} holds an erased blob")
 
     @property
     def count_after(self) -> int:

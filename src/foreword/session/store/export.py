@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from foreword.errors import StoreError
@@ -49,9 +49,10 @@ def new_copy(target: Path) -> Generator[Path]:
         StoreError: there is something of that name, or no folder for it; or the copy is not whole.
     """
     _reserve(target)
-    partial = target.with_name(f"{target.name}.partial")
+    partial, journal = (target.with_name(f"{target.name}.partial{ending}") for ending in ("", "-journal"))
     try:
-        partial.unlink(missing_ok=True)  # left by an export that was killed
+        for left in (partial, journal):  # by an export that was killed
+            left.unlink(missing_ok=True)
         places.make_file(partial)
         yield partial
         _check_whole(partial, target)
@@ -59,8 +60,9 @@ def new_copy(target: Path) -> Generator[Path]:
         partial.replace(target)
         places.sync(target.parent)
     except BaseException as error:
-        partial.unlink(missing_ok=True)
-        target.unlink(missing_ok=True)
+        for left in (partial, journal, target):
+            with suppress(OSError):  # on a disk that fails; what failed first is told
+                left.unlink()
         if isinstance(error, OSError):
             raise faults.from_os(target, error) from error
         raise
@@ -86,5 +88,6 @@ def _check_whole(copy: Path, target: Path) -> None:
         found = [each for (each,) in connection.execute("PRAGMA integrity_check(1)")]
         lost = connection.execute("PRAGMA foreign_key_check").fetchone()
     if found != ["ok"] or lost is not None:
-        why = f"is not a whole copy ({found[0] if lost is None else f'a reference of {lost[0]} leads nowhere'})"
+        told = " ".join(found[0].split()) if lost is None else f"a reference of {lost[0]} leads nowhere"
+        why = f"is not a whole copy ({told})"
         raise StoreError(str(target), "store_corrupt", f"{why}; see whether its disk and the store are well")

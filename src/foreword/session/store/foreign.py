@@ -30,7 +30,7 @@ def examine(connection: sqlite3.Connection, store: Path) -> None:
     """
     told: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if told != "ok":
-        why = f"is damaged ({told}); ask whoever gave it to you for an export"
+        why = f"is damaged ({' '.join(told.split())}); ask whoever gave it to you for an export"
         raise StoreError(str(store), "store_corrupt", why)
     schema.check_ours(connection, store)
     strange = schema.strange_part(connection)

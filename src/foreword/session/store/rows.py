@@ -129,25 +129,41 @@ def check_erasable(
     Raises:
         ErasureConflictError: it does, or may.
     """
-    others: dict[bytes, set[str]] = {}
+    inside = set(blobs)  # those that no event refers to are in the trees of some
+    held: dict[bytes, set[str]] = {}
     for session, digest in connection.execute("SELECT session, digest FROM ref"):
-        if session not in sessions and (digest in blobs or digest not in looked_into):
-            others.setdefault(digest, set()).add(session)
-    lead = _any_shared(connection, blobs)
-    for digest, holders in sorted(others.items()):
-        if digest in blobs or (lead and _any_shared(connection, (digest,))):
-            raise ErasureConflictError(sorted(holders), digest.hex())
+        if digest in blobs:
+            inside.discard(digest)
+            if session not in sessions:
+                held.setdefault(digest, set()).add(session)
+    if not held and (inside or any(_is_shared(connection, digest) for digest in blobs)):
+        held = _not_looked_into(connection, sessions, looked_into)
+    if held:
+        digest = min(held)
+        raise ErasureConflictError(sorted(held[digest]), digest.hex())
 
 
-def _any_shared(connection: sqlite3.Connection, digests: Iterable[bytes]) -> bool:
-    """Whether one of these blobs is a shared one with content: such blobs may lead to each other."""
+def _not_looked_into(
+    connection: sqlite3.Connection, sessions: Collection[str], looked_into: Collection[bytes]
+) -> dict[bytes, set[str]]:
+    """The shared blobs, and who refers to them, that may lead to anything."""
+    query = "SELECT session, digest FROM ref JOIN blob USING(digest) WHERE blob.salt IS NULL AND blob.body IS NOT NULL"
+    found: dict[bytes, set[str]] = {}
+    for session, digest in connection.execute(query):
+        if session not in sessions and digest not in looked_into:
+            found.setdefault(digest, set()).add(session)
+    return found
+
+
+def _is_shared(connection: sqlite3.Connection, digest: bytes) -> bool:
+    """Whether a blob is a shared one with content: it may lead to others, and others to it."""
     query = "SELECT 1 FROM blob WHERE digest = ? AND salt IS NULL AND body IS NOT NULL"
-    return any(connection.execute(query, (digest,)).fetchone() for digest in digests)
+    return connection.execute(query, (digest,)).fetchone() is not None
 
 
 def empty(connection: sqlite3.Connection, blobs: Iterable[bytes]) -> frozenset[bytes]:
     """Empty these blobs; gives those that were not empty yet."""
-    query = "UPDATE blob SET salt = NULL, body = NULL WHERE digest = ? AND body IS NOT NULL"
+    query = "UPDATE blob SET salt = NULL, body = NULL WHERE digest = ? AND (body IS NOT NULL OR salt IS NOT NULL)"
     return frozenset(digest for digest in blobs if connection.execute(query, (digest,)).rowcount)
 
 

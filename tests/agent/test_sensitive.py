@@ -1,0 +1,90 @@
+"""What was registered as sensitive is marked in an agent's log, whatever way it comes there."""
+
+import json
+
+import pytest
+from tests.agent.support import logged, stage
+
+from foreword import AGENT_PRE_STEP, Enter
+from foreword.session import AssistantSaid, Note, ToolAnswered, ToolCalled, UserSaid, masked_event, open_log, rebuild
+from foreword.testing import call_tools
+from foreword.testing.memory_store import MemoryStore
+from foreword.wire.messages import UserMessage
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_everything_that_is_sensitive() -> None:
+    """A variable, a context and a tool: what is shown of the log holds none of it, and the rest."""
+    async with stage(call_tools(unlock={"code": "hunter2"}, look={"at": "door"}), "Done.", "Again.") as play:
+
+        @play.tools.register(sensitive=True)
+        def unlock(code: str) -> str:
+            """Unlock."""
+            return f"{code} fits"
+
+        @play.tools.register
+        def look(at: str) -> str:
+            """Look."""
+            return f"a {at}"
+
+        play.prompt.variable("code", "hunter2", sensitive=True)
+        play.prompt.section("door", "It is {{code}}.", order=20)
+        play.prompt.context("key", "the key is hunter2", order=1, sensitive=True)
+        play.prompt.context("git", "on main", order=2)
+        agent = await play.agent()
+        await agent.run("Open it")
+        assert [said.sensitive for said in logged(agent, AssistantSaid)] == [(0,), ()]
+        assert [call.sensitive for call in logged(agent, ToolCalled)] == [True, False]
+        assert [answer.sensitive for answer in logged(agent, ToolAnswered)] == [True, False]
+        shown = repr([masked_event(event) for event in logged(agent)])
+        assert "hunter2" not in shown
+        for text in ("Open it", "on main", "a door", "It is [sensitive]."):
+            assert text in shown
+        rebuilt = await rebuild(play.log, f"{agent.id}@2")
+        assert b"hunter2" not in rebuilt.shown.canonical()
+        assert b"hunter2" in rebuilt.canonical
+
+
+async def test_a_snapshot_that_a_listener_reworded() -> None:
+    """Of a reworded snapshot nobody knows where the sensitive part is, so the whole is."""
+    async with stage("Done.") as play:
+        play.prompt.context("key", "the key is hunter2", order=1, sensitive=True)
+
+        async def reworded(step, go_on):  # type: ignore[no-untyped-def]
+            entered = await go_on()
+            [said, snapshot] = entered.messages
+            return Enter((said, UserSaid(UserMessage("They say: hunter2"), snapshot.source)))
+
+        play.ctx.on(AGENT_PRE_STEP, reworded)
+        agent = await play.agent()
+        await agent.run("Hi")
+        shown = repr([masked_event(event) for event in logged(agent)])
+        assert "hunter2" not in shown
+
+
+async def test_an_agent_whose_log_is_masked() -> None:
+    """What is sensitive reaches the model and never the store; an agent that goes on sees masks."""
+    store = MemoryStore()
+    async with (
+        stage(call_tools(unlock={"code": "hunter2"}), "Done.", "Fine.") as play,
+        open_log(store, content="masked") as log,
+    ):
+
+        @play.tools.register(sensitive=True)
+        def unlock(code: str) -> str:
+            """Unlock."""
+            return f"{code} fits"
+
+        agent = await play.agent(log=log)
+        await agent.run("Open it")
+        assert "hunter2" in json.loads(play.model.requests[1])["messages"][2]["content"]
+        assert await store.search([b"hunter2"]) == []
+        await agent.dispose()
+        again = await play.agent(log=log, session=agent.id)
+        await again.run("And now?")
+        told = json.loads(play.model.requests[2])["messages"]
+        assert [each["content"] for each in told] == ["Open it", "", "[sensitive]", "Done.", "And now?"]
+        assert told[1]["tool_calls"][0]["arguments"] == '{"sensitive":true}'
+        assert logged(again, Note) == []
+        play.model.sent.clear()  # type: ignore[attr-defined] # they are in another log
