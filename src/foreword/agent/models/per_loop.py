@@ -9,13 +9,15 @@ from foreword.errors import InactiveContextError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PerLoop"]
+__all__ = ["Closable", "PerLoop"]
 
 
 class Closable(Protocol):
     """What the clients of all SDKs have in common."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close its connections."""
+        ...
 
 
 C = TypeVar("C", bound=Closable)
