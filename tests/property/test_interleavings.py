@@ -182,6 +182,13 @@ QUIET: dict[str, Feature] = {
         (1, Text("section", "s1", 4, Asked(2, "async"))),
         (2, Text("context", "c1", 3, Asked(0))),
     ),
+    "the very same answers": (
+        (0, Text("section", "s1", 3, Asked(1))),
+        (1, Text("section", "s1", 4, Asked(1))),
+        (2, Text("section", "asked", 1, Asked(1), Options(on_error=Placeholder("{{a}}")))),
+        (2, Text("context", "asked", 1, Asked(2), Options(on_error="skip"))),
+        (3, Value("b", Asked(0))),
+    ),
     "fallbacks": (
         (0, Text("section", "s0", 2, Asked(1, "async"), Options(on_error=Placeholder("{{not read}}")))),
         (0, Text("context", "c0", 2, Asked(2), Options(on_error="skip"))),

@@ -121,7 +121,7 @@ def install_model_selection(agent: Agent, selection: ModelSelection) -> Registra
             listener.close()
 
     registration = Registration(f"model selection of {agent.name}", agent.ctx.fiber, remove)
-    agent.ctx.fiber.add(registration.close)
+    agent.ctx.fiber.add(registration.in_turn)
     agent.selections.append(selection)
     return registration
 

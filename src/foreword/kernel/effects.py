@@ -116,8 +116,8 @@ class Registration:
 
     @property
     def in_turn(self) -> Undo:
-        """What the owner keeps and runs when it goes: `close`, unless there is more to do then."""
-        return self.close
+        """What the owner keeps and runs when it goes: this itself, unless there is more to do then than `close`."""
+        return self
 
     def close(self) -> None:
         """Undo it, at once and once. Never waits for a running assembly: what is in force there stays in force.
@@ -131,9 +131,22 @@ class Registration:
             return
         self._owner.discard(self.in_turn)
         try:
-            undo()
+            self._take_back(undo)
         finally:
             self._what = self.ref or self.label  # only that: a closed registration keeps no provider alive
+
+    @staticmethod
+    def behind(undo: object) -> Registration | None:
+        """The registration that an owner's undo belongs to; None if it was given as a function."""
+        found: object = undo if isinstance(undo, Registration) else getattr(undo, "__self__", None)
+        return found if isinstance(found, Registration) else None
+
+    def __call__(self) -> None:
+        """As `close`: a registration is its own undo, so that an owner of many need keep no method of each."""
+        self.close()
+
+    def _take_back(self, undo: Undo) -> None:
+        undo()
 
     def __enter__(self) -> Self:
         return self

@@ -120,7 +120,7 @@ class Listeners:
                     self._by_scope.pop(scope, None)
 
         registration = Registration(listener, owner, remove)
-        owner.add(registration.close)
+        owner.add(registration.in_turn)
         with self._lock:
             self._by_scope.setdefault(scope, {})[listener] = None
         return registration

@@ -94,8 +94,8 @@ class Fiber:
     @property
     def contributions(self) -> tuple[EntryRef, ...]:
         """What is registered through it now, in order: entries and listeners; not services, undos and children."""
-        registrations = (getattr(undo, "__self__", None) for undo in self._undos)
-        refs = (each.ref for each in registrations if isinstance(each, Registration))
+        registrations = map(Registration.behind, self._undos)
+        refs = (each.ref for each in registrations if each is not None)
         return tuple(ref for ref in refs if ref is not None)
 
     def add(self, undo: Undo) -> None:

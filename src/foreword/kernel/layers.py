@@ -8,7 +8,8 @@ still holds.
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from foreword.kernel.scope import GLOBAL, ScopeKey
 
@@ -32,6 +33,8 @@ class _Named(Protocol):
     @property
     def name(self) -> str: ...
 
+
+_EMPTY: Final[Any] = MappingProxyType[Any, Any]({})
 
 L = TypeVar("L", bound=Layer)
 N = TypeVar("N", bound=_Named)
@@ -96,7 +99,7 @@ class NamedTable(Generic[N]):
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: dict[str, N] = {}
+        self._entries: dict[str, N] = _EMPTY  # until there is one: most tables of most layers stay empty
 
     def get(self, name: str) -> N | None:
         """The entry of that name, if there is one."""
@@ -104,6 +107,8 @@ class NamedTable(Generic[N]):
 
     def insert(self, entry: N) -> None:
         """Add an entry behind all others; the caller has made sure that the name is free."""
+        if self._entries is _EMPTY:
+            self._entries = {}
         self._entries[entry.name] = entry
 
     def exchange(self, old: N, new: N) -> bool:

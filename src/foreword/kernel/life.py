@@ -11,7 +11,7 @@ import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from foreword.errors import InvalidPluginError, PluginTimeoutError
+from foreword.errors import InvalidPluginError, PluginTimeoutError, with_article
 
 if TYPE_CHECKING:
     from foreword.kernel.effects import Owner, Undo
@@ -87,7 +87,7 @@ class Life:
             return
         given: object = await result if inspect.isawaitable(result) else result
         if given is not None:
-            why = f"gave back a {type(given).__name__}; give nothing, or yield once"
+            why = f"gave back {with_article(type(given).__name__)}; give nothing, or yield once"
             raise InvalidPluginError(self._owner.name, why)
 
     async def _rest(self) -> None:

@@ -114,7 +114,7 @@ class Services:
             self._tell(frozenset({key}))
 
         registration = ServiceRegistration(key, fiber, withdraw)
-        fiber.add(registration.close)
+        fiber.add(registration.in_turn)
         self._provided[key] = Provision(service, fiber)
         self._tell(frozenset({key}))
         return registration

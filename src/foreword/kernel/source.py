@@ -38,7 +38,7 @@ class Source:
     @property
     def distribution(self) -> str | None:
         """Name and version of the installed distribution that the file belongs to; None for your own project."""
-        return _distribution(PurePath(self.file).parts[0].removesuffix(".py"))
+        return _distribution(self.file.partition("/")[0].removesuffix(".py"))
 
     def down(self, lines: int) -> Source:
         """The place that many lines further down, where lines count on; else this one."""

@@ -14,12 +14,13 @@ from foreword.prompt.template import Template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Self
 
     from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
 
-__all__ = ["AssembledContext", "AssembledSection", "Entries", "ExtraKey", "PromptAssembly"]
+__all__ = ["AssembledContext", "AssembledSection", "Entries", "ExtraKey", "PromptAssembly", "render_each"]
 
 T = TypeVar("T")
 
@@ -44,6 +45,17 @@ class AssembledText:
     verbatim: bool = False  # the text is no template
     _template: Template | None = field(default=None, init=False, repr=False, compare=False)
     _last: tuple[list[str | None], str] | None = field(default=None, init=False, repr=False, compare=False)
+    _has_stood: bool = field(default=False, init=False, repr=False, compare=False)
+
+    @property
+    def has_stood(self) -> bool:
+        """Whether it has been part of some assembly, its origin told; else a listener has just made it."""
+        return self._has_stood
+
+    def standing(self) -> Self:
+        """This, marked as part of an assembly."""
+        object.__setattr__(self, "_has_stood", True)
+        return self
 
     KIND: ClassVar[str] = "text"
 
@@ -82,6 +94,11 @@ class AssembledText:
         text = self.render(values)
         object.__setattr__(self, "_last", (given, text))
         return text
+
+
+def render_each(entries: Iterable[AssembledText], values: dict[str, str | None]) -> list[str]:
+    """What each `render` gives, at the price of one call less: steps spend their time here."""
+    return [(each._template or each.template).render(values, each) for each in entries]  # pyright: ignore[reportPrivateUsage]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 from foreword.errors import MissingContextValueError, with_article
 from foreword.kernel.scope import ScopeKey, as_key
@@ -22,6 +22,8 @@ __all__ = ["AssembleContext", "CancelToken", "ContextKey", "ModelRef"]
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+_NO_VALUES: Final[dict[ContextKey[Any], object]] = {}  # one for all contexts without any: every view has one
 
 
 class ContextKey(Generic[T]):
@@ -146,7 +148,7 @@ class AssembleContext:
     ) -> None:
         if values is not None and not isinstance(cast("object", values), Mapping):
             raise TypeError(f"values is {with_article(type(values).__name__)}; give a mapping: {{KEY: value}}")
-        held = dict(values or {})
+        held = dict(values) if values else _NO_VALUES
         for key, value in held.items():
             if not isinstance(cast("object", key), ContextKey):
                 raise TypeError(f'{key!r} is no ContextKey; make one once: KEY = ContextKey("name", str)')

@@ -51,6 +51,8 @@ IDENTITY_SECTION: Final = "harness:identity"
 PERSONA_SECTION: Final = "deployment:persona"
 """The persona's slot: a section of this name in a scope takes the deployment's persona's place there."""
 
+_MOST_ANSWERS_KEPT: Final = 64  # of one tool provider
+
 TOOL_ORDER_REST: Final = "<unlisted-tools>"
 """Where a ``tool_order`` puts the tools that it does not list."""
 
@@ -177,7 +179,7 @@ class OrderedText(Entry):
     order: float = 0
     verbatim: bool = False
     requires_tools: tuple[str, ...] = ()
-    memo: list[AssembledSection | AssembledContext] = field(default_factory=list[Any], init=False)  # the last one made
+    last: AssembledSection | AssembledContext | None = field(default=None, init=False, repr=False)  # that was assembled
 
     ASSEMBLED: ClassVar[type[AssembledSection] | type[AssembledContext]] = AssembledSection
 
@@ -185,11 +187,11 @@ class OrderedText(Entry):
         """The assembled entry of a text; the last one again if the text is the same, so its template is parsed once."""
         if verbatim is None:
             verbatim = self.verbatim
-        for last in self.memo:
-            if last.text == text and last.verbatim is verbatim:
-                return last
-        made = self.ASSEMBLED(self.name, text, self.origin, verbatim)
-        self.memo[:] = [made]
+        last = self.last
+        if last is not None and last.text == text and last.verbatim is verbatim:
+            return last
+        made = self.ASSEMBLED(self.name, text, self.origin, verbatim).standing()
+        object.__setattr__(self, "last", made)
         return made
 
     def assembled_static(self) -> Any:
@@ -235,8 +237,19 @@ class ToolMemory:
 
     schemas: tuple[ToolSchema, ...] | None = None
     known: frozenset[str] | None = None
-    # the last answer as it was given, if nobody can change it (a tuple of schemas), and what it came to
-    frozen: tuple[object, tuple[ToolSchema, ...], frozenset[str]] | None = None
+    # answers that nobody can change (a tuple of schemas), by their ids; kept, so that the ids stay theirs: as given, as
+    # a result, and what they came to. A provider may have one for each scope.
+    frozen: dict[int, tuple[object, ToolProviderResult, tuple[ToolSchema, ...], frozenset[str]]] = field(
+        default_factory=dict[Any, Any]
+    )
+
+    def keep(
+        self, given: object, result: ToolProviderResult, schemas: tuple[ToolSchema, ...], known: frozenset[str]
+    ) -> None:
+        """Keep an answer that cannot change."""
+        if len(self.frozen) >= _MOST_ANSWERS_KEPT:
+            self.frozen = {}
+        self.frozen[id(given)] = (given, result, schemas, known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

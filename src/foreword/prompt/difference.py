@@ -1,25 +1,41 @@
-"""Which stretch of two lists differs, by identity. Entries are frozen, so what is identical is unchanged."""
+"""Which stretch of two lists differs. Entries are frozen, so equal ones are the same to us."""
 
 from __future__ import annotations
 
 from itertools import compress, count
-from operator import is_not
-from typing import TYPE_CHECKING
+from operator import ne
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["changed_stretch"]
 
+_SHORT: Final = 16  # entries that are compared one by one
+
 
 def changed_stretch(before: Sequence[object], after: Sequence[object]) -> tuple[int, int]:
     """Start and stop of what lies in `after` between the longest common head and the longest common tail.
 
-    Equal lists give an empty stretch. Runs at the speed of C: the lists are walked by `map` and `compress`.
+    Equal lists give an empty stretch. Lists are compared by halves: Python compares two long lists of the same objects
+    at 3 ns an entry, and one by one it takes ten times that.
     """
     shorter = min(len(before), len(after))
-    head = next(compress(count(), map(is_not, before, after)), shorter)
+    head = _common(before[:shorter], after[:shorter])
     if head == shorter == max(len(before), len(after)):
         return head, head
-    tail = next(compress(count(), map(is_not, reversed(before), reversed(after))), shorter)
-    return head, len(after) - min(tail, shorter - head)
+    left = shorter - head
+    tail = _common(before[len(before) - left :][::-1], after[len(after) - left :][::-1])
+    return head, len(after) - tail
+
+
+def _common(before: Sequence[object], after: Sequence[object]) -> int:
+    """How many entries two lists of one length have in common at their beginning."""
+    low, high = 0, len(before)
+    while high - low > _SHORT:
+        middle = (low + high) // 2
+        if before[low:middle] == after[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return next(compress(count(low), map(ne, before[low:high], after[low:high])), high)

@@ -11,10 +11,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence, Set
+    from collections.abc import Iterable, Sequence, Set
 
     from foreword.prompt.assembly import PromptAssembly
-    from foreword.prompt.contributions import OrderedText
     from foreword.prompt.draft import Draft
 
 __all__ = ["enforce", "restore"]
@@ -46,6 +45,12 @@ def enforce(draft: Draft, assembly: PromptAssembly) -> None:
     _drop_unsupported(draft, assembly)
 
 
+def enforce_untouched(draft: Draft) -> None:
+    """The same for a draft that nobody has touched, without a complete section: only needed tools are to be seen to."""
+    if draft.plan.demanding:
+        draft.note_unsupported(draft.tool_names())
+
+
 def restore(canonical: Sequence[N], result: Sequence[N], protected: Set[str]) -> list[N]:
     """A result with its protected entries as they were canonically.
 
@@ -75,27 +80,16 @@ def restore(canonical: Sequence[N], result: Sequence[N], protected: Set[str]) ->
 
 def _drop_unsupported(draft: Draft, assembly: PromptAssembly) -> None:
     """Take out entries whose required tool is not there. What a listener put under such a name goes, too."""
-    plan = draft.plan
-    demanding = plan.agenda.demanding
-    if not demanding:
+    if not draft.plan.demanding:
         return
     listed = assembly.listed()[2]
-    names = {tool.name for tool in (draft.tools() if listed is None else listed)}
-    gone: set[tuple[str, str]] = set()
-    for entry in demanding:
-        missing = _first_missing(entry, names)
-        if missing is not None:
-            draft.unsupported.setdefault(entry, f"requires_tools:{missing}")
-            gone.add((entry.KIND, entry.name))
+    draft.note_unsupported(draft.tool_names() if listed is None else {tool.name for tool in listed})
+    gone = {(entry.KIND, entry.name) for entry in draft.unsupported}
     sections, contexts, _ = assembly.listed()
     if gone and sections is not None:
         assembly.sections = _without(sections, {name for kind, name in gone if kind == "section"})
     if gone and contexts is not None:
         assembly.contexts = _without(contexts, {name for kind, name in gone if kind == "context"})
-
-
-def _first_missing(entry: OrderedText, tools: Collection[str]) -> str | None:
-    return next((name for name in entry.requires_tools if name not in tools), None)
 
 
 def _without(entries: Iterable[N], names: Set[str]) -> list[N]:

@@ -30,8 +30,12 @@ def order_tools(draft: Draft) -> None:
         ReservedToolNameError: a tool bears the name that marks the unlisted ones.
         UnknownToolOrderError: ``tool_order`` names tools that no provider knows; all of them at once.
     """
+    offered, sources = draft.offered, draft.plan.tools
+    if offered.ordered is not None and len(offered.schemas) == len(sources):  # shared, and nobody was left out
+        draft.ordered_tools, draft.unchecked_tools = offered.ordered, offered.unchecked
+        return
     # tuples made of lists, not of generators: those come from memory that makes the garbage collector count
-    answers = tuple([draft.tool_answers.get(source, ()) for source in draft.plan.tools])
+    answers = tuple([offered.schemas.get(source, ()) for source in sources])
     tool_order = draft.registry.config.tool_order
     memo = draft.plan.memo.tools
     key = tuple([id(answer) for answer in answers])  # the memo keeps the answers, so these ids stay theirs
@@ -46,6 +50,8 @@ def order_tools(draft: Draft) -> None:
         ordered = tuple(_in_order((schema for schemas in answers for schema in schemas), tool_order))
         known = memo[key] = (answers, ordered)
     draft.ordered_tools = known[1]
+    if len(offered.schemas) == len(sources):
+        offered.ordered, offered.unchecked = known[1], draft.unchecked_tools
 
 
 def _refuse_reserved(draft: Draft) -> None:

@@ -1,7 +1,8 @@
 """From contributions to a prompt, on one screen: plan ─▶ collect ─▶ order ─▶ transform ─▶ enforce ─▶ render.
 
 Each stage is a module of that name. One `Run` is one assembly: what is in force is fixed when it is made, and nothing
-of it is kept on the registry. The two ways through it differ in their awaits only.
+of it is kept on the registry. The sync and the async ways through it differ in their awaits only. Where nobody gets to
+see the assembly, as in most steps, none is made: the draft is rendered as it is.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 from foreword.prompt.asking import ask_together
 from foreword.prompt.assembly import PromptAssembly
 from foreword.prompt.collect import Collector, stop_if_cancelled
-from foreword.prompt.enforce import enforce
+from foreword.prompt.enforce import enforce, enforce_untouched
 from foreword.prompt.order import order_tools
+from foreword.prompt.render import render_draft
+from foreword.prompt.rendering import Rendering, render
 from foreword.prompt.transform import Waterfall
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from foreword.kernel.scope import ScopeKey
     from foreword.prompt.collect import Question
     from foreword.prompt.context import AssembleContext
+    from foreword.prompt.draft import Draft
     from foreword.prompt.registry import Registry
 
 __all__ = ["Run"]
@@ -38,35 +42,62 @@ class Run:
 
     async def assemble(self) -> PromptAssembly:
         """Take all stages up to rendering."""
-        questions = self._collector.ask()
-        if questions:
-            await ask_together(questions)
-        assembly = self._draft(questions)
-        if self._listeners and assembly.draft is not None:
-            waterfall = assembly.draft.waterfall = Waterfall(self._listeners, self._context, assembly.draft)
-            return self._enforce(assembly, await waterfall.run(assembly))
-        return self._enforce(assembly, assembly)
+        draft = await self._collect()
+        assembly = PromptAssembly.of(draft, draft.variables())
+        if not self._listeners:
+            return self._enforce(assembly, assembly)
+        waterfall = draft.waterfall = Waterfall(self._listeners, self._context, draft)
+        return self._enforce(assembly, await waterfall.run(assembly))
 
     def assemble_sync(self) -> PromptAssembly:
         """The same without an event loop; only when nothing `needs_loop`."""
-        assembly = self._draft(self._collector.ask())
-        return self._enforce(assembly, assembly)
+        return self._assembled(self._collect_sync())
+
+    async def render(self) -> Rendering:
+        """Take all stages."""
+        if self._listeners:
+            return render(await self.assemble())
+        return self._rendered(await self._collect())
+
+    def render_sync(self) -> Rendering:
+        """The same without an event loop; only when nothing `needs_loop`."""
+        return self._rendered(self._collect_sync())
 
     def needs_loop(self) -> EntryRef | None:
         """The first thing in force that needs an event loop; None if nothing does."""
-        if awaited := self._collector.async_entries():
-            return awaited[0].ref
+        awaited = self._collector.async_entries()
+        if awaited:
+            return awaited[0][1].ref
         return self._listeners[0].ref if self._listeners else None
 
     def may_hang(self) -> bool:
         """Whether a provider with a timeout is in force, which may be left running."""
-        return any(entry.timeout is not None for entry in self._collector.async_entries())
+        return any(entry.timeout is not None for _, entry in self._collector.async_entries())
 
-    def _draft(self, questions: list[Question]) -> PromptAssembly:
+    async def _collect(self) -> Draft:
+        questions = self._collector.ask()
+        if questions:
+            await ask_together(questions)
+        return self._ordered(questions)
+
+    def _collect_sync(self) -> Draft:
+        return self._ordered(self._collector.ask())
+
+    def _ordered(self, questions: list[Question]) -> Draft:
         draft = self._collector.settle(questions)
         order_tools(draft)
         stop_if_cancelled(self._context)
-        return PromptAssembly.of(draft, draft.values)
+        return draft
+
+    def _assembled(self, draft: Draft) -> PromptAssembly:
+        assembly = PromptAssembly.of(draft, draft.variables())
+        return self._enforce(assembly, assembly)
+
+    def _rendered(self, draft: Draft) -> Rendering:
+        if draft.plan.complete and draft.complete() is not None:
+            return render(self._assembled(draft))
+        enforce_untouched(draft)
+        return Rendering(render_draft(draft), draft.ordered_tools, draft)
 
     @staticmethod
     def _enforce(drafted: PromptAssembly, result: PromptAssembly) -> PromptAssembly:

@@ -7,10 +7,12 @@ Nothing here is cached but the plans, which hang on the layers whose numbers say
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from foreword.errors import (
     DuplicateEntryError,
@@ -20,7 +22,7 @@ from foreword.errors import (
     ProtectedSectionShadowError,
     ProtectionConflictError,
 )
-from foreword.kernel.effects import Owner, Registration, add_later_error
+from foreword.kernel.effects import Owner, Registration, Undo, add_later_error
 from foreword.kernel.events import Listeners
 from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["EntryRegistration", "PromptLayer", "Registrar", "Registry"]
 
 E = TypeVar("E", bound=Section | RuntimeContext | Variable)
-T = TypeVar("T")
+
+_NO_OVERRIDES: Final[Mapping[str, Override]] = MappingProxyType({})
 
 
 class PromptLayer:
@@ -74,15 +77,34 @@ class PromptLayer:
         self.sections: NamedTable[Section] = NamedTable()
         self.contexts: NamedTable[RuntimeContext] = NamedTable()
         self.variables: NamedTable[Variable] = NamedTable()
-        self.tools: dict[ToolSource, None] = {}
-        self.protections: dict[Protection, None] = {}
-        self.suppressors: dict[Suppressor, None] = {}
-        self.overrides: dict[str, Override] = {}  # only in the global layer
+        # tuples: most layers have none of these, and an empty tuple weighs nothing
+        self.tools: tuple[ToolSource, ...] = ()
+        self.protections: tuple[Protection, ...] = ()
+        self.suppressors: tuple[Suppressor, ...] = ()
+        self.overrides: Mapping[str, Override] = {} if key is GLOBAL else _NO_OVERRIDES
 
     def is_empty(self) -> bool:
         """Whether nothing is registered in it."""
         named = (self.sections, self.contexts, self.variables)
         return not any(named) and not (self.tools or self.protections or self.suppressors)
+
+    def put(self, entry: ToolSource | Protection | Suppressor) -> None:
+        """Add what has no name, behind all others of its kind."""
+        if isinstance(entry, ToolSource):
+            self.tools = (*self.tools, entry)
+        elif isinstance(entry, Protection):
+            self.protections = (*self.protections, entry)
+        else:
+            self.suppressors = (*self.suppressors, entry)
+
+    def take_out(self, entry: ToolSource | Protection | Suppressor) -> None:
+        """Remove what has no name, if it is still there."""
+        if isinstance(entry, ToolSource):
+            self.tools = tuple([each for each in self.tools if each is not entry])
+        elif isinstance(entry, Protection):
+            self.protections = tuple([each for each in self.protections if each is not entry])
+        else:
+            self.suppressors = tuple([each for each in self.suppressors if each is not entry])
 
     def table(self, kind: str) -> NamedTable[Any]:
         """The table of a kind of named entries."""
@@ -157,7 +179,7 @@ class Registry:
         if held is not None:
             raise DuplicateEntryError(origin.ref(kind, name), held.ref)
         if kind == Section.KIND and scope is not GLOBAL and self._reserved[name]:
-            for protection in tuple(self.layers.globally.protections):
+            for protection in self.layers.globally.protections:
                 if name in protection.sections:
                     raise ProtectedSectionShadowError(origin.ref(kind, name), protection.ref)
 
@@ -224,11 +246,11 @@ class Registry:
 
     def add_tools(self, owner: Owner, scope: ScopeKey, source: ToolSource) -> Registration:
         """Register a tool provider."""
-        return self._add_anonymous(owner, scope, source, lambda layer: layer.tools)
+        return self._add_anonymous(owner, scope, source)
 
     def add_suppressor(self, owner: Owner, scope: ScopeKey, suppressor: Suppressor) -> Registration:
         """Register a suppressor of runtime contexts."""
-        return self._add_anonymous(owner, scope, suppressor, lambda layer: layer.suppressors)
+        return self._add_anonymous(owner, scope, suppressor)
 
     def add_protection(self, owner: Owner, scope: ScopeKey, protection: Protection) -> Registration:
         """Register a protection; a global one reserves its section names against shadows.
@@ -248,13 +270,13 @@ class Registry:
                     raise ProtectionConflictError(
                         name, str(protection.origin), [each.ref for each in shadows if each is not None]
                     )
-            self.layers.of(scope).protections[protection] = None
+            self.layers.of(scope).put(protection)
             self._reserved.update(reserved)
 
         def remove() -> None:
             for name in reserved:
                 _count_down(self._reserved, name)
-            self.layers.of(scope).protections.pop(protection, None)
+            self.layers.of(scope).take_out(protection)
 
         registration = Registration(protection, owner, lambda: self._change(scope, remove))
         self._register(owner, scope, registration, insert)
@@ -267,7 +289,7 @@ class Registry:
             DuplicateEntryError: there is one already.
             ProtectedOverrideError: some layer protects a section of that name.
         """
-        overrides = self.layers.globally.overrides
+        overrides = cast("dict[str, Override]", self.layers.globally.overrides)
 
         def insert() -> None:
             if override.name in overrides:
@@ -287,18 +309,12 @@ class Registry:
 
     # -- how a change is made ------------------------------------------------------------------------------------------
 
-    def _add_anonymous(
-        self,
-        owner: Owner,
-        scope: ScopeKey,
-        entry: T,
-        table: Callable[[PromptLayer], dict[T, None]],
-    ) -> Registration:
+    def _add_anonymous(self, owner: Owner, scope: ScopeKey, entry: ToolSource | Suppressor) -> Registration:
         def insert() -> None:
-            table(self.layers.of(scope))[entry] = None
+            self.layers.of(scope).put(entry)
 
         def remove() -> None:
-            table(self.layers.of(scope)).pop(entry, None)
+            self.layers.of(scope).take_out(entry)
 
         registration = Registration(entry, owner, lambda: self._change(scope, remove))
         self._register(owner, scope, registration, insert)
@@ -377,7 +393,7 @@ class EntryRegistration(Registration, Generic[E]):
     __slots__ = ("_entry", "_registry", "_scope")
 
     def __init__(self, registry: Registry, owner: Owner, scope: ScopeKey, entry: E) -> None:
-        super().__init__(entry, owner, self._remove)
+        super().__init__(entry, owner, _as_entry)
         self._registry, self._scope = registry, scope
         self._entry: E | None = entry
 
@@ -416,8 +432,12 @@ class EntryRegistration(Registration, Generic[E]):
         self._entry = None
         return entry
 
-    def _remove(self) -> None:
+    def _take_back(self, undo: Undo) -> None:
         self._registry.remove_named(self._scope, self)
+
+
+def _as_entry() -> None:
+    """The undo of an entry's registration, which knows itself what to do: one for all of them."""
 
 
 def _count_down(counter: Counter[str], name: str) -> None:

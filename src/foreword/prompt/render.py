@@ -1,20 +1,25 @@
 """Stage 6, render: pure; an assembly in, text and spans out. No clock, no I/O, no registry.
 
-`render_prompt` and its kin render any assembly, entry by entry. `render` is what the pipeline uses: it does the same
-work, and keeps what is shared. The global layer's settled sections are rendered once for all scopes (`Baseline`), so a
-step renders only what depends on it; and when nothing differs from the last rendering of the plan, that one's `Body`
-comes back. Whatever is kept is keyed by everything it depends on; a property test holds it to an uncached rendering.
+`render_prompt` and its kin render any assembly, entry by entry. `render_draft` and `render_body` are what the pipeline
+uses: they do the same work, and keep what is shared. What the global layer says in every step is rendered once for all
+scopes (`baseline`) and joined once for those of one shape (`layout`), so a step renders only what depends on it; and
+when nothing differs from the last rendering of the plan, that one's `Body` comes back. Whatever is kept is keyed by
+everything it depends on; a property test holds it to an uncached rendering.
 """
 
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from itertools import compress
 from operator import is_not
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from foreword.errors import PromptTooLargeError, RenderError
+from foreword.prompt.assembly import render_each
 from foreword.prompt.difference import changed_stretch
+from foreword.prompt.digest import Digests
+from foreword.prompt.layout import departures, edited, joined, woven
 from foreword.prompt.spans import SEPARATOR, Spans, spans_of
 from foreword.prompt.text import within
 
@@ -22,23 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
-    from foreword.prompt.digest import Digests
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
-    from foreword.prompt.plan import Lineup, Plan
+    from foreword.prompt.plan import Plan
 
 __all__ = [
     "SNAPSHOT_OPENER",
-    "Baseline",
     "Body",
     "join_context_sections",
     "render_body",
     "render_context_sections",
     "render_context_snapshot",
+    "render_draft",
     "render_prompt",
 ]
 
 SNAPSHOT_OPENER = "Current runtime context. This snapshot supersedes earlier runtime-context snapshots."
+
+_NO_SETTERS: dict[str, Origin] = {}
 
 _FEW = 32  # sections up to which rendering each is cheaper than looking up which are rendered already
 
@@ -86,72 +92,104 @@ def render_context_snapshot(assembly: PromptAssembly) -> str:
 class Body:
     """What equal renderings share: text and snapshot, and their spans and digest once somebody asks.
 
-    Immutable. A plan refers to its last one weakly: it lives as long as somebody keeps a rendering that has it.
+    Immutable. A plan refers to its last one weakly: it lives as long as somebody keeps a rendering that has it. This is
+    the body of lists; `DraftBody` is that of a draft whose lists nobody asked for.
+
+    Attributes:
+        text: the system text.
+        snapshot: the runtime-context snapshot.
+        values: what was spliced in.
+        made_from: the values, and all else that the text depends on.
+        setters: whose those values are that listeners set.
+        is_as_drafted: nobody has asked for any list.
+        has_own_sections: somebody has asked for the sections: a listener, or by hand.
     """
 
     __slots__ = (
         "__weakref__",
         "_contexts",
         "_digest",
+        "_parts",
         "_sections",
         "_spans",
-        "_speaks",
+        "_told",
+        "_weave",
+        "has_own_sections",
+        "is_as_drafted",
         "made_from",
-        "parts",
         "setters",
         "snapshot",
         "text",
+        "values",
     )
 
     def __init__(
         self,
-        parts: Sequence[str],
-        snapshot_parts: Sequence[str],
+        text: str,
+        weave: Callable[[], Sequence[str]],
+        told: Sequence[str],
+        values: dict[str, str | None],
         made_from: tuple[object, ...],
+        sections: Sequence[AssembledSection],
+        contexts: Sequence[AssembledContext],
         setters: dict[str, Origin],
-        sections: Callable[[], Sequence[AssembledSection]],
-        contexts: Callable[[], Sequence[AssembledContext]],
     ) -> None:
-        self._speaks = all(parts) and all(snapshot_parts)  # whether every section and context has something to say
-        self.parts = tuple(parts if self._speaks else [part for part in parts if part])  # the sections' texts
-        self.text = SEPARATOR.join(self.parts)
-        told = [part for part in snapshot_parts if part]
-        self.snapshot = SEPARATOR.join([SNAPSHOT_OPENER, *told]) if told else ""
-        self.made_from = made_from  # the values, and all else that the text depends on
-        self.setters = setters  # whose values those are that listeners set
+        self._take(text, weave, told, values, made_from)
         self._sections, self._contexts = sections, contexts
+        self.has_own_sections, self.is_as_drafted = True, False
+        self.setters = setters
+
+    def _take(
+        self,
+        text: str,
+        weave: Callable[[], Sequence[str]],
+        told: Sequence[str],
+        values: dict[str, str | None],
+        made_from: tuple[object, ...],
+    ) -> None:
+        self.text = text
+        self._weave = weave
+        self._parts: Sequence[str] | None = None
+        self.snapshot = join_context_sections([("", part) for part in told]) if told else ""
+        self.values = values
+        self.made_from = made_from
+        self._told = told  # the contexts' texts, in order, empty ones too
         self._digest: str | None = None
         self._spans: Spans | None = None
 
-    @property
-    def is_as_drafted(self) -> bool:
-        """Whether the lists are those of the draft: no listener, and nobody by hand, has asked for them."""
-        return self.made_from[-2:] == (None, None)
+    def every_part(self) -> Sequence[str]:
+        """The sections' texts in order, empty ones too."""
+        if self._parts is None:
+            self._parts = self._weave()
+        return self._parts
 
     @property
-    def values(self) -> dict[str, str | None]:
-        """What was spliced in."""
-        return cast("dict[str, str | None]", self.made_from[0])
-
-    @property
-    def has_own_sections(self) -> bool:
-        """Whether the list of sections is not the draft's: a listener, or somebody by hand, has asked for it."""
-        return self.made_from[-2] is not None
+    def parts(self) -> tuple[str, ...]:
+        """The texts of the sections that have something to say."""
+        return tuple([part for part in self.every_part() if part])
 
     def sections(self) -> Sequence[AssembledSection]:
         """The sections in order, empty ones too."""
-        return self._sections()
+        return self._sections
 
-    def digest(self, digests: Digests) -> str:
-        """The digest of the system text, over those of its sections; equal texts of equal sections have equal ones."""
+    def contexts(self) -> Sequence[AssembledContext]:
+        """The contexts in order, empty ones too."""
+        return self._contexts
+
+    def digest(self, plan: Plan | None) -> str:
+        """The digest of the system text, over those of its sections; equal texts of equal sections have equal ones.
+
+        Args:
+            plan: what it was made by, which keeps the last one.
+        """
         if self._digest is None:
-            self._digest = digests.of_list(self.parts)
+            self._digest = Digests().of_list(self.parts) if plan is None else plan.memo.digests.of_list(self.parts)
         return self._digest
 
     def spans(self, variable_origin: Callable[[str], Origin]) -> Spans:
         """The spans of the system text."""
         if self._spans is None:
-            self._spans = spans_of(self.text, self._sections(), self.values, variable_origin)
+            self._spans = spans_of(self.text, self.sections(), self.values, variable_origin)
         return self._spans
 
     def snapshot_spans(self, variable_origin: Callable[[str], Origin]) -> Spans:
@@ -159,92 +197,78 @@ class Body:
         if not self.snapshot:
             return Spans()
         opener = SNAPSHOT_OPENER + SEPARATOR
-        return spans_of(self.snapshot, self._contexts(), self.values, variable_origin, opener=opener)
+        return spans_of(self.snapshot, self.contexts(), self.values, variable_origin, opener=opener)
 
     def entries(self) -> list[AssembledText]:
         """The sections, then the contexts, empty ones too."""
-        return [*self.sections(), *self._contexts()]
+        return [*self.sections(), *self.contexts()]
 
     def empty(self) -> list[AssembledText]:
         """The sections and contexts that rendered to nothing."""
-        if self._speaks:
+        if all(self.every_part()) and all(self._told):
             return []
         return [each for each in self.entries() if not each.render(self.values)]
 
 
-class Baseline:
-    """The global layer's sections, rendered for one set of variable values. Immutable.
+class DraftBody(Body):
+    """The body of a draft whose lists nobody asked for. Lists and parts are made when they are asked for."""
 
-    ``parts`` runs parallel to the global lineup. ``loose`` are the settled positions that could not be rendered for
-    these values (an unknown or valueless variable, a malformed text): each step must see for itself.
-    """
-
-    __slots__ = ("_by_entry", "base", "loose", "parts", "ready", "users", "values")
+    __slots__ = ("_draft",)
 
     def __init__(
         self,
-        base: Sequence[object],
-        ready: Sequence[AssembledSection | None],
-        users: dict[str, list[int]],
-        values: dict[str, str | None],
-        parts: list[str],
-        loose: frozenset[int],
+        text: str,
+        weave: Callable[[], Sequence[str]],
+        told: Sequence[str],
+        made_from: tuple[object, ...],
+        draft: Draft,
     ) -> None:
-        self.base, self.ready, self.users = base, ready, users
-        self.values, self.parts, self.loose = values, parts, loose
-        self._by_entry: dict[int, str] | None = None
+        self._take(text, weave, told, draft.values, made_from)
+        self._draft = draft
+        self.setters = _NO_SETTERS
+        self.is_as_drafted, self.has_own_sections = True, False
 
-    @classmethod
-    def of(cls, lineup: Lineup[Any], last: Baseline | None) -> Baseline:
-        """The baseline of a global lineup, for the values of the last one, whose parts it takes over."""
-        users: dict[str, list[int]] = {}
-        for at, section in enumerate(lineup.ready):
-            for name in () if section is None else dict.fromkeys(section.template.names):
-                users.setdefault(name, []).append(at)
-        values: dict[str, str | None] = {}
-        known: dict[int, str] = {}
-        if last is not None:
-            values = {name: value for name, value in last.values.items() if name in users}
-            known = last.part_of()
-        parts = [known.get(id(section)) for section in lineup.ready]  # the last one keeps its sections: ids are unique
-        new = [at for at, part in enumerate(parts) if part is None]
-        bare = cls(lineup.base, lineup.ready, users, values, [part or "" for part in parts], frozenset())
-        return bare._rendered(new, values)
+    def sections(self) -> Sequence[AssembledSection]:
+        return self._draft.sections()
 
-    def adopting(self, values: dict[str, str | None]) -> Baseline:
-        """This baseline with these values taken in: what refers to them is rendered again."""
-        at = sorted({position for name in values for position in self.users.get(name, ())})
-        return self._rendered(at, {**self.values, **values})
+    def contexts(self) -> Sequence[AssembledContext]:
+        return self._draft.contexts()
 
-    def _rendered(self, positions: Iterable[int], values: dict[str, str | None]) -> Baseline:
-        parts, loose = self.parts.copy(), set(self.loose)
-        for at in positions:
-            section = self.ready[at]
-            if section is None:
-                continue
-            if section.template.lacks(values):  # mostly so before any value is known: no reason to word an error
-                loose.add(at)
-                continue
-            try:
-                parts[at] = section.render(values)
-                loose.discard(at)
-            except RenderError:  # told by the step that renders it, if one does
-                loose.add(at)
-        return Baseline(self.base, self.ready, self.users, values, parts, frozenset(loose))
+    def digest(self, plan: Plan | None) -> str:
+        if self._digest is None and plan is not None:
+            kept = plan.kept_digest
+            if kept is None or kept[0] != self.made_from:
+                kept = plan.kept_digest = self.made_from, super().digest(plan)
+            self._digest = kept[1]
+        return super().digest(plan)
 
-    def positions_to_render(self, differing: Iterable[str]) -> frozenset[int]:
-        """The settled positions whose part does not count where these variables have another value."""
-        return self.loose.union(*(self.users.get(name, ()) for name in differing))
 
-    def part_of(self) -> dict[int, str]:
-        """The parts by the identity of their assembled section, without the loose ones."""
-        if self._by_entry is None:
-            self._by_entry = {
-                id(section): self.parts[at]
-                for at, section in enumerate(self.ready)
-                if section is not None and at not in self.loose
-            }
-        return self._by_entry
+def render_draft(draft: Draft) -> Body:
+    """Render a draft that nobody has touched, and of whose lists none was asked for: the way of most steps.
+
+    Raises:
+        RenderError: the first fault of the first faulty section, else context.
+        PromptTooLargeError: the text or the snapshot is over its limit.
+    """
+    plan, baseline, values = draft.plan, draft.baseline, draft.values
+    made_from = draft.identity()
+    last = plan.weak_body()
+    if last is not None and last.made_from == made_from:
+        return last
+    where = plan.departures
+    if where is None or where.token is not baseline.token:
+        where = departures(plan, baseline)
+    try:
+        own = where.rendered(draft, values)
+    except RenderError as fault:
+        raise _first_fault(draft.sections(), values, fault) from None
+    told = [each.render_again(values) for each in draft.contexts()] if plan.has_contexts else ()
+    text = joined(baseline, where.shape, own)
+    body = DraftBody(text, partial(woven, baseline, where.shape, own), told, made_from, draft)
+    if (len(text) + len(body.snapshot)) * 4 > draft.limits.rendered:
+        _hold_to_limits(draft, body)
+    plan.weak_body = weakref.ref(body)
+    return body
 
 
 def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
@@ -256,6 +280,8 @@ def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
     """
     sections, contexts, _ = assembly.listed()
     values = assembly.variables
+    if sections is None and contexts is None and values == draft.values:
+        return render_draft(draft)
     own_sections = None if sections is None else tuple(sections)
     own_contexts = None if contexts is None else tuple(contexts)
     setters = {} if draft.waterfall is None else draft.waterfall.setters()
@@ -263,24 +289,25 @@ def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
     last = draft.plan.weak_body()
     if last is not None and last.made_from == (values, *depends_on):
         return last
-    told = draft.contexts() if own_contexts is None else own_contexts
-    body = Body(
-        _section_parts(draft, values, own_sections),
-        [each.render_again(values) for each in told],
-        (dict(values), *depends_on),  # a copy: whoever has the assembly may still change it
-        setters,
-        draft.sections if own_sections is None else lambda: own_sections,
-        draft.contexts if own_contexts is None else lambda: own_contexts,
-    )
-    _hold_to_limit(draft, body.text, "the rendered prompt", body)
-    _hold_to_limit(draft, body.snapshot, "the rendered runtime-context snapshot", body)
+    held = dict(values)  # a copy: whoever has the assembly may still change it
+    text, weave = _section_texts(draft, held, own_sections)
+    all_contexts: Sequence[AssembledContext] = draft.contexts() if own_contexts is None else own_contexts
+    all_sections: Sequence[AssembledSection] = draft.sections() if own_sections is None else own_sections
+    told = [each.render_again(held) for each in all_contexts]
+    body = Body(text, weave, told, held, (held, *depends_on), all_sections, all_contexts, setters)
+    body.has_own_sections = own_sections is not None
+    body.is_as_drafted = own_sections is None and own_contexts is None
+    _hold_to_limits(draft, body)
     draft.plan.weak_body = weakref.ref(body)
     return body
 
 
+def _hold_to_limits(draft: Draft, body: Body) -> None:
+    _hold_to_limit(draft, body.text, "the rendered prompt", body)
+    _hold_to_limit(draft, body.snapshot, "the rendered runtime-context snapshot", body)
+
+
 def _hold_to_limit(draft: Draft, text: str, what: str, body: Body) -> None:
-    if len(text) * 4 <= draft.limits.rendered:
-        return
     try:
         within(draft.limits.rendered, text, what)
     except PromptTooLargeError as error:
@@ -289,72 +316,52 @@ def _hold_to_limit(draft: Draft, text: str, what: str, body: Body) -> None:
         raise PromptTooLargeError(what, error.size, error.limit, f"{largest.ref} with {size:,}") from None
 
 
-def _section_parts(draft: Draft, values: dict[str, str | None], listed: Sequence[AssembledSection] | None) -> list[str]:
-    """The rendered sections, in order; some may be empty."""
+def _section_texts(
+    draft: Draft, values: dict[str, str | None], listed: tuple[AssembledSection, ...] | None
+) -> tuple[str, Callable[[], Sequence[str]]]:
+    """The system text, and what gives the sections' texts in order, empty ones too."""
     try:
-        if listed is None:
-            return _canonical_parts(draft, values)
-        return _parts(draft, values, listed)
-    except RenderError:
-        # the fault to tell is the first in the order of the prompt, which is not the order of the work above
-        for section in draft.sections() if listed is None else listed:
+        if listed is not None and (len(listed) <= _FEW or draft.left_out or draft.unsupported):
+            return _each(listed, values)
+        return _shared_texts(draft, values, listed)
+    except RenderError as fault:
+        if listed is not None:  # maybe of a section that a listener took out
+            return _each(listed, values)
+        raise _first_fault(draft.sections(), values, fault) from None
+
+
+def _each(sections: Sequence[AssembledSection], values: dict[str, str | None]) -> tuple[str, Callable[[], list[str]]]:
+    parts = render_each(sections, values)
+    return SEPARATOR.join(filter(None, parts)), lambda: parts
+
+
+def _first_fault(
+    sections: Iterable[AssembledSection], values: dict[str, str | None], found: RenderError
+) -> RenderError:
+    """The fault that is the first in the order of the prompt, which is not the order in which we work."""
+    try:
+        for section in sections:
             section.render(values)
-        raise
+    except RenderError as first:
+        return first
+    return found
 
 
-def _canonical_parts(draft: Draft, values: dict[str, str | None]) -> list[str]:
-    """The rendered sections of a draft whose list nobody touched: the baseline's, but for what the step changes."""
-    plan = draft.plan
-    lineup, texts, unsupported = plan.sections, draft.texts, draft.unsupported
-
-    def rendered(entry: Any) -> str:
-        made = texts.get(entry)
-        if made is not None and entry not in unsupported:
-            return made.render_again(values)
-        section = None if entry in unsupported else draft.assembled(entry)
-        return "" if section is None else section.render(values)
-
-    baseline, differing = _baseline(draft, values)
-    parts = baseline.parts.copy()
-    for at in _stale_positions(plan, baseline, differing):
-        parts[at] = lineup.ready[at].render(values)
-    for at, entry in lineup.placed:
-        parts[at] = rendered(entry)
-    return lineup.weave(parts, rendered)
-
-
-def _stale_positions(plan: Plan, baseline: Baseline, differing: list[str]) -> tuple[int, ...]:
-    """The global positions that the plan shows, and whose parts in the baseline do not count for these variables."""
-    noted = plan.stale
-    if noted is not None and noted[0] is baseline.users and noted[1] is baseline.loose and noted[2] == differing:
-        return noted[3]
-    positions = tuple(baseline.positions_to_render(differing) - plan.sections.hidden)
-    plan.stale = (baseline.users, baseline.loose, differing, positions)
-    return positions
-
-
-def _parts(draft: Draft, values: dict[str, str | None], sections: Sequence[AssembledSection]) -> list[str]:
-    """The rendered sections of a list that listeners may have changed."""
-    if len(sections) <= _FEW:
-        return [section.render(values) for section in sections]
-    if not (draft.left_out or draft.unsupported):  # the parts run parallel to the list that listeners were given
-        start, stop = changed_stretch(draft.canonical_sections(), sections)
-        try:
-            parts = _canonical_parts(draft, values)
-        except RenderError:  # maybe of a section that a listener took out
-            return [section.render(values) for section in sections]
-        after = len(parts) - (len(sections) - stop)
-        parts[start:after] = [section.render(values) for section in sections[start:stop]]
-        return parts
-    baseline, differing = _baseline(draft, values)
-    known = baseline.part_of()
-    stale = baseline.positions_to_render(differing)
-    if stale:
-        known = known.copy()
-        for at in stale:
-            known.pop(id(baseline.ready[at]), None)
-    held = [known.get(id(section)) for section in sections]
-    return [section.render(values) if part is None else part for part, section in zip(held, sections, strict=True)]
+def _shared_texts(
+    draft: Draft, values: dict[str, str | None], listed: tuple[AssembledSection, ...] | None
+) -> tuple[str, Callable[[], list[str]]]:
+    """The texts of the baseline's parts, but for what the step changes, and what was edited in the list of sections."""
+    plan, baseline = draft.plan, draft.baseline
+    own = plan.variables.own_names
+    changed = [name for name in _differing(values, baseline.values) if name not in own and name in baseline.values]
+    where = departures(plan, baseline, changed)
+    shape, parts = where.shape, where.rendered(draft, values)
+    if listed is not None:  # the parts run parallel to the list that listeners were given
+        canonical = draft.canonical_sections()
+        start, stop = changed_stretch(canonical, listed)
+        stop_before = len(canonical) - (len(listed) - stop)
+        shape, parts = edited(baseline, shape, parts, start, stop_before, render_each(listed[start:stop], values))
+    return joined(baseline, shape, parts), partial(woven, baseline, shape, parts)
 
 
 def _differing(values: dict[str, str | None], noted: dict[str, str | None]) -> list[str]:
@@ -365,28 +372,3 @@ def _differing(values: dict[str, str | None], noted: dict[str, str | None]) -> l
         return [name for name in suspects if values[name] != noted[name]]
     differing = [name for name, value in values.items() if name not in noted or noted[name] != value]
     return differing + list(noted.keys() - values.keys())
-
-
-def _baseline(draft: Draft, values: dict[str, str | None]) -> tuple[Baseline, list[str]]:
-    """The global layer's parts, and the variables that have another value here than there.
-
-    What is new to the global layer, or changed there, is taken in; what the scope contributes is not.
-    """
-    plan = draft.plan
-    baseline = plan.memo.baseline
-    if baseline is None or baseline.base is not plan.sections.base:
-        baseline = Baseline.of(plan.sections, baseline)
-    noted = baseline.values
-    if values == noted:
-        plan.memo.baseline = baseline
-        return baseline, []
-    differing = _differing(values, noted)
-    own = plan.variables.own_names
-    if any(name not in own for name in differing):
-        users = baseline.users  # names that no global text refers to are not worth keeping
-        news = {name: values[name] for name in differing if name in users and name not in own and name in values}
-        if news:
-            baseline = baseline.adopting(news)
-            differing = [name for name in differing if name not in news]
-    plan.memo.baseline = baseline
-    return baseline, differing

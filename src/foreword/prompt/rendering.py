@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.errors import EntryRef
-from foreword.prompt.digest import Digests
 from foreword.prompt.origin import ASSEMBLER, Origin
 from foreword.prompt.render import Body, render_body
 from foreword.prompt.sensitive import masked_parts, masked_spans, sensitive_names
+from foreword.prompt.spans import SEPARATOR
 from foreword.prompt.stable import stable_head
 from foreword.prompt.trace import Absence, Trace, read_trace
 
@@ -44,13 +44,10 @@ def render(assembly: PromptAssembly) -> Rendering:
         return Rendering(render_body(draft, assembly), _tools(assembly), draft)
     sections, contexts = tuple(assembly.sections), tuple(assembly.contexts)
     values = assembly.variables
+    parts = [section.render(values) for section in sections]
+    text = SEPARATOR.join(filter(None, parts))
     body = Body(
-        [section.render(values) for section in sections],
-        [told.render(values) for told in contexts],
-        (dict(values), sections, contexts),
-        {},
-        lambda: sections,
-        lambda: contexts,
+        text, lambda: parts, [told.render(values) for told in contexts], dict(values), (), sections, contexts, {}
     )
     return Rendering(body, _tools(assembly), None)
 
@@ -93,8 +90,7 @@ class Rendering:
     @property
     def digest(self) -> str:
         """BLAKE2b-256 over the digests of the system text's sections, in hex."""
-        draft = self._draft
-        return self._body.digest(Digests() if draft is None else draft.plan.memo.digests)
+        return self._body.digest(None if self._draft is None else self._draft.plan)
 
     @property
     def spans(self) -> Spans:

@@ -25,7 +25,7 @@ SENSITIVE: Final = "[sensitive]"
 def sensitive_names(plan: Plan) -> tuple[frozenset[str], frozenset[str]]:
     """The names of the sensitive variables and runtime contexts in force; the plan keeps them."""
     if plan.sensitive is None:
-        variables = {**plan.variables.entries, **plan.variables.own_entries}.values()
+        variables = plan.variables.names().values()
         plan.sensitive = (
             frozenset([each.name for each in variables if each.sensitive]),
             frozenset([each.name for each in plan.contexts if each.sensitive]),

@@ -11,7 +11,7 @@ view belongs to its owner and stands in its scope's layer; closing the view undo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -55,8 +55,7 @@ from foreword.prompt.events import SYSTEM_PROMPT_ASSEMBLE, SYSTEM_PROMPT_CHANGE
 from foreword.prompt.origin import Origin
 from foreword.prompt.pipeline import Run
 from foreword.prompt.registry import EntryRegistration, Registrar, Registry
-from foreword.prompt.rendering import Rendering, render
-from foreword.prompt.section_files import read_folder
+from foreword.prompt.rendering import Rendering
 from foreword.prompt.text import described
 from foreword.prompt.transform import AssembleListener
 
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
 __all__ = ["SystemPrompt"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 _MAIN = "main"
 
 
@@ -374,6 +374,8 @@ class SystemPrompt(Service):
             NonFiniteOrderError, DuplicateEntryError, ProtectedSectionShadowError, InactiveContextError: as `section`
                 says. Whatever is raised, no file was registered; an exception of a change listener takes all back.
         """
+        from foreword.prompt.section_files import read_folder  # with YAML, a tenth of the start of those who need none
+
         self._require_active()
         if not isinstance(cast("object", folder), Path):
             raise TypeError(f"sections_from takes a Path, not {described(folder)}: sections_from(Path(…))")
@@ -691,7 +693,7 @@ class SystemPrompt(Service):
             RenderError: a text has a fault; names its place.
             InactiveContextError: this view is closed.
         """
-        return render(await self.assemble(context))
+        return await self._run(context).render()
 
     def assemble_sync(self, context: AssembleContext | None = None) -> PromptAssembly:
         """Assemble from plain code. With nothing async in force this needs no event loop and works anywhere.
@@ -701,26 +703,25 @@ class SystemPrompt(Service):
             AssemblyError: it cannot be made.
             InactiveContextError: this view is closed.
         """
-        return self._assemble_sync(context, "assemble_sync", "await prompt.assemble(context)")
-
-    def render_sync(self, context: AssembleContext | None = None) -> Rendering:
-        """Assemble and render from plain code; see `assemble_sync` and `render`."""
-        return render(self._assemble_sync(context, "render_sync", "await prompt.render(context)"))
-
-    # -- inside --------------------------------------------------------------------------------------------------------
-
-    def _assemble_sync(self, context: AssembleContext | None, call: str, instead: str) -> PromptAssembly:
         run = self._run(context)
         why = run.needs_loop()
         if why is None:
             return run.assemble_sync()
-        library = running_loop()
-        if library is not None:
-            raise RunningLoopError(call, instead, library, why)
-        return run_loop(run.assemble, may_hang=run.may_hang())
+        return _in_a_loop(run, run.assemble, "assemble_sync", "await prompt.assemble(context)", why)
+
+    def render_sync(self, context: AssembleContext | None = None) -> Rendering:
+        """Assemble and render from plain code; see `assemble_sync` and `render`."""
+        run = self._run(context)
+        why = run.needs_loop()
+        if why is None:
+            return run.render_sync()
+        return _in_a_loop(run, run.render, "render_sync", "await prompt.render(context)", why)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
 
     def _run(self, context: AssembleContext | None) -> Run:
-        self._require_active()
+        if not self._owner.active:
+            self._require_active()
         if context is None:
             context = self._nothing_said
             if context is None:
@@ -795,6 +796,18 @@ class SystemPrompt(Service):
     def _require_active(self) -> None:
         if not self._owner.active:
             raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
+
+
+def _in_a_loop(run: Run, take: Callable[[], Coroutine[Any, Any, T]], call: str, instead: str, why: EntryRef) -> T:
+    """Take the stages of a run in an event loop of our own, for a sync call that needs one.
+
+    Raises:
+        RunningLoopError: a loop is running here already.
+    """
+    library = running_loop()
+    if library is not None:
+        raise RunningLoopError(call, instead, library, why)
+    return run_loop(take, may_hang=run.may_hang())
 
 
 @plugin(name="system-prompt", config=SystemPromptConfig)

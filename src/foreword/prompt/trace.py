@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from weakref import ref
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ Action: TypeAlias = Literal[
     "restored",
     "empty",
 ]
-_MOST_TRACES_KEPT: Final = 64
+_KINDS: Final = ("section", "context", "tool", "variable")
+_MOST_NAMES_SHARED: Final = 64
+_MOST_TRACES_KEPT: Final = 1024  # they share the names that they tell, so another one is small
 
 Names: TypeAlias = "Mapping[str, tuple[str, ...]]"
 """Names by kind: sections, contexts, tools, variables."""
@@ -91,6 +93,15 @@ class StageTrace:
             "left": {kind: list(names) for kind, names in self.left.items()},
             "events": [event.to_json() for event in self.events],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTrace:
+    """The trace that a plan keeps, and what it was read from: if that is equal, so is the trace."""
+
+    at_a_glance: tuple[object, ...]  # what mostly stays from step to step: then nothing else need be looked at
+    read_from: tuple[object, ...]
+    trace: Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,52 +160,63 @@ def read_trace(draft: Draft | None, body: Body, tools: Sequence[ToolSchema]) -> 
         return Trace(())
     if draft.waterfall is not None or not body.is_as_drafted:
         return _read(draft, body, tools)
+    noted = draft.plan.kept_trace
+    at_a_glance = (body.made_from, draft.offered, tools, draft.unchecked_tools)
+    if noted is not None and noted.at_a_glance == at_a_glance:
+        return Trace(noted.trace.stages, draft.seconds, noted.trace.remembered)
+    read_from = _read_from(draft, body, tools)
+    is_as_before = noted is not None and noted.read_from == read_from
+    trace = noted.trace if noted is not None and is_as_before else _read(draft, body, tools)
+    _keep(draft.plan, KeptTrace(at_a_glance, read_from, trace))
+    return Trace(trace.stages, draft.seconds, trace.remembered)
+
+
+def _read_from(draft: Draft, body: Body, tools: Sequence[ToolSchema]) -> tuple[object, ...]:
+    """All that the trace of an untouched draft depends on, beside its plan."""
     empty = [(each.KIND, each.name) for each in body.empty()]
-    valueless = [name for name, value in body.values.items() if value is None]
+    valueless = sorted([name for name, value in body.values.items() if value is None])
     outcome = (draft.left_out, draft.replaced, draft.reused, draft.unsupported, draft.remembered)
-    of_tools = (tools, draft.tools_known, draft.unchecked_tools, draft.tool_origins, draft.tool_hiders)
-    read_from = (*outcome, *of_tools, empty, valueless, list(body.values))
-    noted = draft.plan.trace
-    if noted is not None and noted[0] == read_from:
-        trace = cast("Trace", noted[1])
-        return Trace(trace.stages, draft.seconds, trace.remembered)
-    trace = _read(draft, body, tools)
-    _note(draft.plan, (read_from, trace))
-    return trace
+    return (*outcome, tools, draft.offered, draft.unchecked_tools, empty, valueless, sorted(body.values))
 
 
-def _note(plan: Plan, noted: tuple[object, Trace]) -> None:
-    """Keep a plan's trace for its next step, which mostly goes the same way; of few plans, since traces are large."""
+def _keep(plan: Plan, kept: KeptTrace) -> None:
+    """Keep a plan's trace for its next step, which mostly goes the same way; of the plans that were read last."""
     traced = plan.memo.traced
-    if plan.trace is None:
+    if plan.kept_trace is None:
         traced.append(ref(plan))
-    plan.trace = noted
+    plan.kept_trace = kept
     while len(traced) > _MOST_TRACES_KEPT:
         oldest = traced.popleft()()
         if oldest is not None:
-            oldest.trace = None
+            oldest.kept_trace = None
 
 
 def _read(draft: Draft, body: Body, tools: Sequence[ToolSchema]) -> Trace:
     rendered = [*body.entries()]
     final = _names(
+        draft,
         [each.name for each in rendered if each.KIND == "section"],
         [each.name for each in rendered if each.KIND == "context"],
         [tool.name for tool in tools],
         body.values,
     )
     collected = _collected(draft)
-    transformed = collected if draft.waterfall is None else _checkpoint_names(draft.waterfall, -1)
+    transformed = collected if draft.waterfall is None else _checkpoint_names(draft, draft.waterfall, -1)
     valueless = [name for name, value in body.values.items() if value is None]
     empty = [TraceEvent("render", "empty", each.KIND, each.name, *_whose(each.origin)) for each in body.empty()]
     told_already = {entry.name for entry in draft.left_out if entry.KIND == "variable"}
     silent = sorted(set(valueless) - told_already)
     empty += [TraceEvent("render", "empty", "variable", name, reason="no value") for name in silent]
     gone = {(event.kind, event.name) for event in empty} | {("variable", name) for name in valueless}
-    told = {
-        kind: tuple(name for name in names if (kind.removesuffix("s"), name) not in gone)
-        for kind, names in final.items()
-    }
+    told = _shared(
+        draft,
+        {
+            f"{kind}s": tuple([name for name in final[f"{kind}s"] if (kind, name) not in gone])
+            if gone
+            else final[f"{kind}s"]
+            for kind in _KINDS
+        },
+    )
     stages = (
         _plan_stage(draft),
         StageTrace("collect", _planned(draft), collected, tuple(_collect_events(draft))),
@@ -209,18 +231,30 @@ def _read(draft: Draft, body: Body, tools: Sequence[ToolSchema]) -> Trace:
 # -- what came in and what left ----------------------------------------------------------------------------------------
 
 
-def _names(sections: Iterable[str], contexts: Iterable[str], tools: Iterable[str], variables: Iterable[str]) -> Names:
-    return {
+def _names(
+    draft: Draft, sections: Iterable[str], contexts: Iterable[str], tools: Iterable[str], variables: Iterable[str]
+) -> Names:
+    names = {
         "sections": tuple(sections),
         "contexts": tuple(contexts),
         "tools": tuple(tools),
         "variables": tuple(sorted(variables)),
     }
+    return _shared(draft, names)
+
+
+def _shared(draft: Draft, names: Names) -> Names:
+    """One object for all traces that tell these names: those of different scopes mostly do."""
+    known = draft.plan.memo.names
+    if len(known) >= _MOST_NAMES_SHARED:
+        known.clear()
+    return known.setdefault(tuple(names.values()), names)
 
 
 def _planned(draft: Draft) -> Names:
     plan = draft.plan
     return _names(
+        draft,
         [entry.name for entry in plan.sections],
         [entry.name for entry in plan.contexts],
         (),
@@ -230,6 +264,7 @@ def _planned(draft: Draft) -> Names:
 
 def _collected(draft: Draft) -> Names:
     return _names(
+        draft,
         [entry.name for entry in draft.canonical_sections()],
         [entry.name for entry in draft.canonical_contexts()],
         [tool.name for tool in draft.tools()],
@@ -237,10 +272,10 @@ def _collected(draft: Draft) -> Names:
     )
 
 
-def _checkpoint_names(waterfall: Waterfall, at: int) -> Names:
+def _checkpoint_names(draft: Draft, waterfall: Waterfall, at: int) -> Names:
     checkpoint = waterfall.filled_in(waterfall.checkpoints[at])
     lists = [[entry.name for entry in entries or ()] for entries in _lists(checkpoint).values()]
-    return _names(lists[0], lists[1], lists[2], checkpoint.variables)
+    return _names(draft, lists[0], lists[1], lists[2], checkpoint.variables)
 
 
 def _lists(checkpoint: Checkpoint) -> dict[str, tuple[Any, ...]]:
@@ -263,10 +298,8 @@ def _plan_stage(draft: Draft) -> StageTrace:
     ]
     events += _override_events(draft)
     planned = _planned(draft)
-    hidden_names = {
-        kind: (*names, *(hidden.name for hidden, _ in shadows if f"{hidden.KIND}s" == kind))
-        for kind, names in planned.items()
-    }
+    also = {f"{kind}s": [hidden.name for hidden, _ in shadows if kind == hidden.KIND] for kind in _KINDS}
+    hidden_names = _shared(draft, {kind: (*names, *also[kind]) for kind, names in planned.items()})
     return StageTrace("plan", hidden_names, planned, tuple(events))
 
 
@@ -298,10 +331,11 @@ def _collect_events(draft: Draft) -> Iterator[TraceEvent]:
 
 def _tool_events(draft: Draft, known: Mapping[ToolSource, frozenset[str]]) -> Iterator[TraceEvent]:
     """The tools that providers are known to have and that are not among the tools."""
-    for source, names in known.items():
+    for source in draft.plan.tools:  # in a fixed order, whoever was the first to answer
+        names = known.get(source, frozenset())
         shown = {tool.name for tool in draft.tool_answers.get(source, ())}
         why = draft.left_out.get(source, "hidden")
-        hiders = draft.tool_hiders.get(source, {})
+        hiders = draft.offered.hiders.get(source, {})
         for name in sorted(names - shown):
             whose = _whose(draft.origin_of(source, name))
             yield TraceEvent("collect", "left_out", "tool", name, *whose, by=str(hiders.get(name, source)), reason=why)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foreword.errors import ListenerError, with_article
 from foreword.kernel.scope import GLOBAL
-from foreword.prompt.assembly import AssembledContext, AssembledSection, PromptAssembly
+from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
 from foreword.prompt.contributions import TOOL_ORDER_REST, ToolSchema
 from foreword.prompt.difference import changed_stretch
 from foreword.prompt.origin import Origin
 from foreword.prompt.text import described
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from foreword.kernel.events import Listener
     from foreword.prompt.context import AssembleContext
@@ -226,23 +226,37 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, sto
     sections, contexts, tools = assembly.listed()
     texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
     for kind, entries, known in texts:
-        start, stop = (0, 0) if entries is None else changed_stretch(known or (), entries)
+        if entries is None:
+            continue
+        for stranger in _strangers(entries, kind):
+            _check_text(stranger, kind)
+        start, stop = changed_stretch(known or (), tuple(entries))
         for at in range(start, stop):
-            entry: object = cast("list[object]", entries)[at]
-            if not isinstance(entry, kind):
-                what = f"put {described(entry)} among the {kind.KIND}s"
-                raise TypeError(f"{what}; make it an {kind.__name__}(name, text)")
-            for part in ("name", "text"):
-                if not isinstance(getattr(entry, part), str):
-                    what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
-                    raise TypeError(f"{what}; give a string")
-            if not stood(entry):
-                cast("list[object]", entries)[at] = replace(entry, origin=origin)
-    start, stop = (0, 0) if tools is None else changed_stretch(before.tools or (), tools)
-    for tool in cast("list[object]", tools)[start:stop] if tools is not None else ():
-        _check_tool(tool)
+            entry = _check_text(entries[at], kind)
+            if not (entry.has_stood and stood(entry)):
+                cast("list[object]", entries)[at] = replace(entry, origin=origin).standing()
+    if tools is not None:
+        start, stop = changed_stretch(before.tools or (), tuple(tools))
+        for tool in [*_strangers(tools, ToolSchema), *tools[start:stop]]:
+            _check_tool(tool)
     if assembly.variables != before.variables:
         _check_variables(assembly.variables)
+
+
+def _strangers(entries: Iterable[object], kind: type) -> Iterable[object]:
+    """What is not just of a kind, before it is asked whether it equals something: it may say what it likes."""
+    return [entry for entry in entries if type(entry) is not kind] if {*map(type, entries)} - {kind} else ()
+
+
+def _check_text(entry: object, kind: type[AssembledText]) -> AssembledText:
+    if not isinstance(entry, kind):
+        what = f"put {described(entry)} among the {kind.KIND}s"
+        raise TypeError(f"{what}; make it an {kind.__name__}(name, text)")
+    for part in ("name", "text"):
+        if not isinstance(getattr(entry, part), str):
+            what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
+            raise TypeError(f"{what}; give a string")
+    return entry
 
 
 def _check_tool(tool: object) -> None:

@@ -58,8 +58,8 @@ class Standing:
 def _registered_through(fiber: Fiber) -> Iterator[Registration]:
     """What is registered through a fiber, services and undos included."""
     for undo in fiber._undos:  # pyright: ignore[reportPrivateUsage] - `contributions` tells of entries and listeners only
-        registration = getattr(undo, "__self__", None)
-        if isinstance(registration, Registration):
+        registration = Registration.behind(undo)
+        if registration is not None:
             yield registration
 
 

@@ -89,7 +89,7 @@ class _Memory:
     def _add(self, kept: _Kept, batch: Batch) -> SessionRow:
         row = rules.followed_by(kept.row, batch)
         self.blobs.update(self._brought(batch))
-        refs = tuple(sorted({*kept.refs, *batch.refs}, key=lambda ref: (ref[1], ref[0])))
+        refs = kept.refs + tuple(sorted({*batch.refs}, key=lambda ref: (ref[1], ref[0])))  # of later events than those
         if batch.events:
             self.sessions.pop(batch.session, None)
         self.sessions[batch.session] = _Kept(row, kept.events + batch.events, refs)

@@ -113,7 +113,7 @@ class ModelAdapters(Service):
         if holder is not None:
             raise DuplicateAdapterError(held.ref, holder.ref)
         registration = Registration(held, self._owner, lambda: self._held.pop(held.ref.name))
-        self._owner.add(registration.close)
+        self._owner.add(registration.in_turn)
         self._held[held.ref.name] = held
         return registration
 
