@@ -807,7 +807,7 @@ class RecordingFailedError(RecorderError, RuntimeError):
     def __init__(self, why: str) -> None:
         self.why = why
         super().__init__(
-            f'the request was not sent, since it could not be recorded: {why}; mend that, or give the recorder '
+            f"the request was not sent, since it could not be recorded: {why}; mend that, or give the recorder "
             f'on_error="warn" to have requests sent all the same',
             why,
         )

@@ -9,7 +9,7 @@ The events up to the attempt are folded; the digests that the attempt recorded m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, get_args
 
 from foreword.errors import ContentNotStoredError, ErasedContentError, RequestMismatchError
 from foreword.session.address import parse_address
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from foreword.session.state import Seen
     from foreword.wire.request import ModelRequest
 
-__all__ = ["BodyMaker", "Rebuilt", "rebuild", "verify_request"]
+__all__ = ["BodyMaker", "Rebuilt", "RecordedLevel", "rebuild", "verify_request"]
+
+RecordedLevel: TypeAlias = Literal["wire", "assembly"]
+"""What a recorder (`foreword.integrations`) saw of a request; the version of its body begins with it."""
 
 
 class BodyMaker(Protocol):
@@ -73,6 +76,16 @@ class Rebuilt:
     def canonical(self) -> bytes:
         """The canonical bytes of the request."""
         return self.request.canonical()
+
+    @property
+    def level(self) -> RecordedLevel | None:
+        """What a recorder saw of the request; None if no recorder wrote it, but whoever sent it.
+
+        ``"wire"``: the bytes that were sent. ``"assembly"``: what a framework was about to make them of.
+        """
+        body = self.attempted.body
+        told = "" if body is None else body.version.partition("/")[0]
+        return next((level for level in get_args(RecordedLevel) if level == told), None)
 
     @property
     def perhaps_sent(self) -> bool:

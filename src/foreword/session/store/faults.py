@@ -33,7 +33,7 @@ _SQLITE: Final = {
     sqlite3.SQLITE_CORRUPT: (
         "store_corrupt",
         "is damaged; copy it with the files beside it before anything else writes to it, and see what is whole with "
-        "foreword log verify",
+        "foreword log verify; where that cannot read it either, go back to a backup made with foreword log export",
     ),
 }
 _OS: Final = {

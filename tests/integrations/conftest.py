@@ -1,0 +1,7 @@
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Integrations run where their frameworks do: on asyncio."""
+    return "asyncio"
