@@ -64,6 +64,8 @@ GOALS: Final = (
     Goal("memory of 1,000 scopes, persona and variable each", ("memory.foreword.stepped.mib",), (5,), (3,)),
     Goal("import and a first render, over a bare interpreter", ("startup.first.over.ms",), (100,), (85,)),
     Goal("foreword show on the example, over its libraries", ("startup.show.over.ms",), (250,), (120,)),
+    Goal("foreword cache on 1,000 steps", ("verbs.cache-last.ms",), (3000,), (1500,)),
+    Goal("the slowest other command on 1,000 steps", ("verbs.slowest.ms",), (1000,), (500,)),
     Goal("prefix cost of 50 steps with snapshots", ("prefix.foreword.cost.index",), (0.98,), (0.973,)),
 )
 

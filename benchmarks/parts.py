@@ -22,6 +22,7 @@ TABLES: Final = {
     "Async providers": ("async.",),
     "Garbage, and the slowest steps": ("garbage.", "p99."),
     "The log": ("log.",),
+    "Commands that ask a log, on a session of 1,000 steps": ("verbs.",),
     "Registering a section, and undoing it": ("registering.",),
     "Memory of 1,000 scopes (ours at medium, the others at small)": ("memory.",),
     "Processes: the processor's time": ("startup.", "process."),
@@ -37,6 +38,7 @@ def measure_parts(figures: Figures, rounds: int) -> None:
     for _ in range(min(rounds, 3)):
         ask_all(figures, "registering")
     ask_all(figures, "memory")
+    figures.add_all("", "measure verbs", run_module("measures", "verbs"))
     try:
         measure_startup(figures, 3 * rounds)
     except CalledProcessError as failed:

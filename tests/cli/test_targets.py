@@ -181,6 +181,7 @@ BROKEN = """
         @property
         def prompt(self): return 1 / 0
     holder = Property()
+    number = 5
 """
 
 FAULTS = {
@@ -194,6 +195,7 @@ FAULTS = {
     "broken.py:promtp": 'error: "broken.py" has no "promtp"; did you mean "prompt"? known names: ',
     "broken.py:prompt.nothing": 'error: "broken.py" has no "prompt.nothing"',
     "broken.py:text": "error: broken.py:text gives a str; show takes a SystemPrompt, or a function that returns one",
+    "broken.py:number": "error: broken.py:number gives an int; show takes a SystemPrompt",
     "broken.py:nothing": "error: broken.py:nothing gives None; show takes a SystemPrompt",
     "broken.py:needs": "error: broken.py:needs needs arguments (root, other); give a function that can be called without",
     "broken.py:zero": "error: broken.py:9: ZeroDivisionError: division by zero, while calling broken.py:zero; --trace",
@@ -271,3 +273,15 @@ def test_a_lone_surrogate_in_a_target_is_no_crash(tmp_path: Path) -> None:
     done = piped("show", "\udcff.py:prompt", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(rb'error: there is no file "\udcff.py"')
+
+
+@pytest.mark.parametrize("command", [("show",), ("tokens",), ("explain", "x")])
+def test_a_word_that_is_no_session(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Where there is no log, whoever typed the bare name of a module is told what it was taken for."""
+    write(tmp_path, "prompt = None", "shop.py")
+    name, *rest = command
+    ran = run(name, "shop", *rest, folder=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert '"shop" is taken for a session of a log' in ran.err
+    assert "for a SystemPrompt write module:name" in ran.err
+    assert "is taken for" not in run(name, "last", *rest, folder=tmp_path).err

@@ -124,3 +124,21 @@ async def test_the_first_is_the_earliest_whatever_session_was_used_last() -> Non
         found = await first_seen(log, "kind")
     assert found is not None
     assert str(found.location) == "early@1/1"
+
+
+@pytest.mark.anyio
+async def test_a_request_that_forks_share_was_seen_where_it_was_made() -> None:
+    """A fork holds the requests of its parent; the parent is told, whichever of the two was written last."""
+    clock = Clock()
+    async with a_log(clock) as log:
+        parent = await log.create("parent")
+        Script(parent, clock).step(SystemPrompt(persona="You are a clerk.").render_sync(), "Hi.")
+        await parent.flush()
+        fork = await parent.fork(id="fork")
+        await fork.close()
+        Script(parent, clock).step(SystemPrompt(persona="You are a clerk.").render_sync(), "Again.")
+        await parent.close()
+        assert [each.id for each in await log.sessions()] == ["fork", "parent"]
+        seen = await first_seen(log, "clerk")
+    assert seen is not None
+    assert str(seen.location) == "parent@1/1"

@@ -9,10 +9,9 @@ from foreword.jsonvalue import thaw
 
 if TYPE_CHECKING:
     from foreword.cli.hiding import Hiding
-    from foreword.cli.shown import Shown
+    from foreword.cli.shown import Rendered, Shown
     from foreword.errors import EntryRef
     from foreword.prompt.origin import Origin
-    from foreword.prompt.rendering import Rendering
     from foreword.prompt.spans import Span, Spans
 
 __all__ = ["as_json", "ref_as_json", "without_secrets"]
@@ -21,15 +20,14 @@ _OUR_WORDS: Final = frozenset({"kind", "stage", "action", "source", "state"})
 """Keys whose values nobody else chooses."""
 
 
-def as_json(shown: Shown, *, reveal: bool) -> dict[str, Any]:
+def as_json(shown: Shown) -> dict[str, Any]:
     """Text, snapshot, tools, where each stretch comes from, and the deterministic part of the trace.
 
     What the model gets is told as it is, but for what is sensitive, unless it is to be revealed; of the rest, what is
     to be hidden is.
     """
     rendering = shown.rendering
-    spans = rendering.spans if reveal else rendering.masked_spans
-    snapshot_spans = rendering.snapshot_spans if reveal else rendering.masked_snapshot_spans
+    spans, snapshot_spans = shown.spans, shown.snapshot_spans
     about = {
         "spans": _spans(spans),
         "snapshot_spans": _spans(snapshot_spans),
@@ -88,7 +86,7 @@ def _span(span: Span) -> dict[str, Any]:
     }
 
 
-def _tools(rendering: Rendering) -> list[dict[str, Any]]:
+def _tools(rendering: Rendered) -> list[dict[str, Any]]:
     return [
         {
             "name": tool.name,

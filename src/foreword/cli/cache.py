@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.cli.explain_log import log_option
-from foreword.cli.options import json_option, traceback_option
+from foreword.cli.logs import log_option
+from foreword.cli.options import json_option, reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from foreword.cli.hiding import Hiding
@@ -29,6 +29,7 @@ __all__ = ["cache"]
 @click.option("--steps", is_flag=True, help="Of a session, all of its requests, not only those that lost something.")
 @log_option
 @json_option
+@reveal_option
 @traceback_option
 def cache(
     *,
@@ -39,8 +40,9 @@ def cache(
     tokenizer: str | None,
     lifetime: int | None,
     steps: bool,
-    log: str | None,
+    store: str | None,
     as_json: bool,
+    reveal: bool,
 ) -> None:
     """Say what of each request a provider could reuse, what broke the rest, whose it was, and what that cost.
 
@@ -63,21 +65,33 @@ def cache(
     if new is None and len(set(agents)) < 2 and not is_address(target):
         raise click.UsageError("name a second prompt to hold it against; or give a session of the log")
     if new is None and is_address(target) and "@" not in target:
-        _tell_session(_session(target, rules, counter, lifetime, log), all_steps=steps, as_json=as_json)
+        session = _session(target, rules, counter, lifetime, store, reveal=reveal)
+        _tell_session(session, all_steps=steps, as_json=as_json)
         return
-    with two(target, new, agents, (), log) as (before, after):
-        told = compare(before.subject, after.subject, profile=rules, tokenizer=counter, lifetime=lifetime)
+    with two(target, new, agents, (), store) as (before, after):
+        told = compare(
+            before.subject, after.subject, profile=rules, tokenizer=counter, lifetime=lifetime, masked=not reveal
+        )
         _tell_step(told, (before.hide, after.hide), as_json=as_json)
 
 
 def _session(
-    session: str, rules: CacheProfile | None, counter: Tokenizer | None, lifetime: int | None, log: str | None
+    session: str,
+    rules: CacheProfile | None,
+    counter: Tokenizer | None,
+    lifetime: int | None,
+    store: str | None,
+    *,
+    reveal: bool,
 ) -> SessionCache:
-    from foreword.cli.explain_log import ask_log
+    from foreword.cli.logs import asked
     from foreword.explain.cache_session import session_cache
 
-    return ask_log(
-        log, lambda opened: session_cache(opened, session, profile=rules, tokenizer=counter, lifetime=lifetime)
+    return asked(
+        store,
+        lambda opened: session_cache(
+            opened, session, profile=rules, tokenizer=counter, lifetime=lifetime, masked=not reveal
+        ),
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from foreword.cli.explain_words import break_words, loss_words, money, share
+from foreword.cli.explain_words import loss_words, money, share
 from foreword.cli.heading import count, heading
 from foreword.cli.table import Column, table
 from foreword.cli.terminal import Piece
+from foreword.cli.unstored_list import unstored_rows
 from foreword.cli.wrapping import wrapped
+from foreword.explain.telling import break_words
 
 if TYPE_CHECKING:
     from foreword.cli.table import Cell
@@ -57,6 +59,8 @@ def session_rows(told: SessionCache, screen: Screen, *, all_steps: bool) -> Iter
         yield ()
     for step in told_of:
         yield from _sentence(step, screen)
+    lossy = sum(bool(step.unstored) for step in told.steps)
+    yield from unstored_rows(screen, (f"content of {count(lossy, 'request')}",) if lossy else ())
 
 
 def step_rows(step: CacheStep, screen: Screen) -> Iterator[Row]:
@@ -77,6 +81,7 @@ def step_rows(step: CacheStep, screen: Screen) -> Iterator[Row]:
         yield from _fact("lost", loss_words(step).removeprefix("lost "), screen)
     yield ()
     yield from _sentence(step, screen)
+    yield from unstored_rows(screen, step.unstored)
 
 
 def _facts(told: SessionCache) -> str:

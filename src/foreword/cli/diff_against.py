@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from foreword.explain.subject import Subject
 
-__all__ = ["at_revision"]
+__all__ = ["agents_at", "at_revision"]
 
 _CHILD = "from foreword.cli.diff_against import render_here; render_here()"
 
@@ -44,6 +44,29 @@ def at_revision(revision: str, wanted: Wanted) -> Generator[Looked]:
             rendered; the child says itself why.
     """
     file, rest = _file_of(wanted)
+    with _checked_out(file, revision) as (folder, inside):
+        subject = _rendered(folder, inside, replace(wanted, typed=f"{file.name}{rest}"), revision)
+    yield Looked.of(replace(subject, title=f"{title_of(wanted)} at {revision}"), reveal=wanted.reveal)
+
+
+def agents_at(revision: str, typed: str) -> tuple[str, ...]:
+    """The names of the agents that a deployment had at a revision; nothing of it is run.
+
+    Raises:
+        DeploymentError: it cannot be read.
+        Fault: as for `at_revision`.
+    """
+    from foreword.cli.deployments import EverythingSet
+    from foreword.compose.reading import read_deployment
+
+    file, _ = _file_of(Wanted(typed))
+    with _checked_out(file, revision) as (folder, inside):
+        return tuple(read_deployment(folder / inside / file.name, environment=EverythingSet()).agents)
+
+
+@contextmanager
+def _checked_out(file: Path, revision: str) -> Generator[tuple[Path, Path]]:
+    """A temporary folder with all of a file's repository as it was, and where in it the file's folder is."""
     top = Path(_git(file.parent, "rev-parse", "--show-toplevel").decode().strip())
     inside = file.parent.resolve().relative_to(top.resolve())
     commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").decode().strip()
@@ -51,8 +74,7 @@ def at_revision(revision: str, wanted: Wanted) -> Generator[Looked]:
         _check_out(top, commit, Path(folder))
         if not (Path(folder) / inside / file.name).is_file():
             raise Fault(f"{revision} has no {inside / file.name}")
-        subject = _rendered(Path(folder), inside, replace(wanted, typed=f"{file.name}{rest}"), revision)
-    yield Looked(replace(subject, title=f"{title_of(wanted)} at {revision}"))
+        yield Path(folder), inside
 
 
 def render_here() -> None:

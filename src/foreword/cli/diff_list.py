@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from foreword.cli.explain_words import about, break_words, loss_words, share
+from foreword.cli.explain_words import loss_words, share
 from foreword.cli.heading import count, heading
 from foreword.cli.terminal import Piece
+from foreword.cli.unstored_list import unstored_rows
 from foreword.cli.wrapping import cell_len, wrapped
+from foreword.explain.telling import SIGNS, about, break_words, change_words
 
 if TYPE_CHECKING:
     from foreword.cli.terminal import Row, Screen
@@ -18,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["diff_document", "diff_rows", "effect_rows"]
 
-_SIGNS: Final = {
-    "added": ("+", "green"),
-    "removed": ("-", "red"),
-    "moved": (">", "cyan"),
-    "changed": ("~", "yellow"),
-    "moved and changed": (">", "yellow"),
-    "taken over": ("=", "magenta"),
+_STYLES: Final = {
+    "added": "green",
+    "removed": "red",
+    "moved": "cyan",
+    "changed": "yellow",
+    "moved and changed": "yellow",
+    "taken over": "magenta",
 }
 _AROUND: Final = 40  # characters that are shown of what stayed, on each side of a change
 _MOST_LINES: Final = 6  # of what came or went whole
@@ -63,6 +65,7 @@ def diff_rows(diff: Diff, effect: CacheStep, screen: Screen, *, full: bool) -> I
     if not diff.is_empty:
         yield ()
         yield from effect_rows(effect, screen)
+    yield from unstored_rows(screen, *diff.unstored)
 
 
 def effect_rows(effect: CacheStep, screen: Screen) -> Iterator[Row]:
@@ -91,25 +94,14 @@ def _model(config: Any) -> str:
 
 
 def _change_rows(change: Change, screen: Screen, *, full: bool) -> Iterator[Row]:
-    sign, style = _SIGNS[change.action]
-    name = f"{{{{{change.name}}}}}" if change.kind == "variable" else change.name
-    was = "" if change.old_owner is None else f", was of {change.old_owner}"
-    source = "" if change.origin.source is None else f" ({change.origin.source})"
-    told = f"{change.kind} {name} of {change.owner}{source} {change.action}{was}{_move(change)}"
-    yield from _line(sign, style, told, screen)
+    sign, style = SIGNS[change.action], _STYLES[change.action]
+    yield from _line(sign, style, change_words(change), screen)
     for each in about(change.origin):
         yield from _line("", "dim", each, screen, indent=_INDENT)
     if change.action in ("added", "removed"):
         yield from _whole(change.new or change.old, sign, style, screen, full=full)
     elif change.words:
         yield from _words(change.words, screen, full=full)
-
-
-def _move(change: Change) -> str:
-    edit = change.edit
-    if not edit.is_moved or edit.old_at is None or edit.new_at is None:
-        return ""
-    return f" from place {edit.old_at + 1} to {edit.new_at + 1}"
 
 
 def _whole(text: str, sign: str, style: str, screen: Screen, *, full: bool) -> Iterator[Row]:
@@ -133,6 +125,9 @@ def _words(words: Sequence[Word], screen: Screen, *, full: bool) -> Iterator[Row
                 yield (Piece(_INDENT), *row)
                 row, used = [], 0
             rest = line
+            if rest.isspace() and used + cell_len(rest) <= room:  # which wrapping takes for nothing
+                row.append(Piece(rest, piece.style))
+                used, rest = used + cell_len(rest), ""
             while rest:
                 cut = wrapped(rest, room - used)[0] if room > used else ""
                 if not cut.strip() and used:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from foreword.cli.explain_words import break_words, loss_words, share
+from foreword.cli.explain_words import loss_words, share
 from foreword.cli.terminal import escaped
+from foreword.explain.telling import break_words, unstored_words
 
 if TYPE_CHECKING:
     from foreword.explain.cache import CacheStep
     from foreword.explain.diff import Change, Diff
-    from foreword.explain.tokens import TokenReport
 
-__all__ = ["diff_markdown"]
+__all__ = ["agents_markdown", "diff_markdown"]
 
 
-def diff_markdown(diff: Diff, effect: CacheStep, costs: tuple[TokenReport, TokenReport]) -> str:
+def diff_markdown(diff: Diff, effect: CacheStep, tokens: tuple[int, int]) -> str:
     """The page of a diff.
 
     Args:
         diff: what to tell.
         effect: what it does to the provider's cache.
-        costs: what the old and the new prompt cost.
+        tokens: what the old and the new prompt cost.
     """
-    return "\n".join(_lines(diff, effect, costs))
+    return "\n".join(_lines(diff, effect, tokens))
 
 
-def _lines(diff: Diff, effect: CacheStep, costs: tuple[TokenReport, TokenReport]) -> Iterator[str]:
+def agents_markdown(gone: Sequence[str], came: Sequence[str], told: int) -> str:
+    """What stands below the diffs of all agents: which of them have no counterpart."""
+    lines = [f"Removed agent {_code(name)}." for name in gone] + [f"Added agent {_code(name)}." for name in came]
+    return "\n\n".join(lines) if lines else f"{told} agents, none added, none removed."
+
+
+def _lines(diff: Diff, effect: CacheStep, tokens: tuple[int, int]) -> Iterator[str]:
     yield f"### {_code(diff.old_title)} → {_code(diff.new_title)}"
     yield ""
     if diff.is_empty:
         yield "Nothing differs."
         return
-    old, new = costs
-    about = "about " if new.is_estimate else ""
-    yield f"{about}{old.total:,} → {new.total:,} tokens ({new.total - old.total:+,}). {_cache(effect)}"
+    old, new = tokens
+    about = "about " if effect.is_estimate else ""
+    yield f"{about}{old:,} → {new:,} tokens ({new - old:+,}). {_cache(effect)}"
     yield ""
     yield "| what | name | owner | |"
     yield "|---|---|---|---|"
@@ -47,6 +53,10 @@ def _lines(diff: Diff, effect: CacheStep, costs: tuple[TokenReport, TokenReport]
         yield f"| model | {_code(models)} | | changed |"
     for change in diff.changes:
         yield from _details(change)
+    lost = unstored_words(*diff.unstored)
+    if lost:
+        yield ""
+        yield _html(lost)
 
 
 def _cache(effect: CacheStep) -> str:

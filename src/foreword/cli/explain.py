@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.cli.explain_log import log_option
-from foreword.cli.options import json_option, traceback_option
+from foreword.cli.logs import log_option
+from foreword.cli.options import json_option, reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from foreword.cli.explain_subject import Looked, Wanted
@@ -28,6 +28,7 @@ __all__ = ["explain"]
 @click.option("--scope", metavar="NAME", help="The prompt of this scope; 'global' is that of no scope.")
 @log_option
 @json_option
+@reveal_option
 @traceback_option
 def explain(
     *,
@@ -39,8 +40,9 @@ def explain(
     kind: str | None,
     agent: str | None,
     scope: str | None,
-    log: str | None,
+    store: str | None,
     as_json: bool,
+    reveal: bool,
 ) -> int:
     """Say who put TEXT into the prompt of TARGET: plugin, version, section, variable, file and line, scope, listener.
 
@@ -62,7 +64,7 @@ def explain(
         raise click.UsageError("--kind goes with --missing")
     if contexts and line is None:
         raise click.UsageError("--contexts goes with --line")
-    wanted = Wanted(target, agent, scope, log)
+    wanted = Wanted(target, agent, scope, store, reveal)
     with looked_at(wanted) as looked:
         if missing is not None:
             _tell_missing(looked, missing, kind, as_json=as_json)
@@ -75,13 +77,13 @@ def _tell_origin(
     looked: Looked, wanted: Wanted, text: str | None, line: int | None, *, contexts: bool, as_json: bool
 ) -> None:
     from foreword.cli.explain_list import origin_document, origin_rows
-    from foreword.cli.explain_log import ask_log
     from foreword.cli.explain_subject import document, is_address
+    from foreword.cli.logs import asked
     from foreword.cli.terminal import Screen, write_json, write_rows
     from foreword.explain.finding import first_seen
     from foreword.explain.provenance import explain_line, find_text
 
-    subject = looked.subject
+    subject = looked.shown
     if text is not None:
         found = find_text(subject, text)
     else:
@@ -90,7 +92,7 @@ def _tell_origin(
     first = None
     if is_address(wanted.typed) and told.strip():
         section = found[0].stretches[0].section
-        first = ask_log(wanted.log, lambda log: first_seen(log, told, section=section))
+        first = asked(wanted.log, lambda log: first_seen(log, told, section=section, masked=not wanted.reveal))
     if as_json:
         write_json(document(origin_document(subject, found, first), looked.hide))
     else:
@@ -106,10 +108,10 @@ def _tell_missing(looked: Looked, name: str, kind: str | None, *, as_json: bool)
     from foreword.cli.terminal import Screen, write_json, write_rows
     from foreword.explain.absence import why_missing
 
-    missing = why_missing(looked.subject, name, cast("Any", kind))
+    missing = why_missing(looked.shown, name, cast("Any", kind))
     if as_json:
-        write_json(document(missing_document(looked.subject, name, missing), looked.hide))
+        write_json(document(missing_document(looked.shown, name, missing), looked.hide))
         return
     screen = Screen.of_stdout(looked.hide.name)
-    rows = there_rows(looked.subject, name, screen) if missing is None else missing_rows(looked, missing, screen)
+    rows = there_rows(looked.shown, name, screen) if missing is None else missing_rows(looked, missing, screen)
     write_rows(rows, screen)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from foreword.cli.explain_words import about, when
+from foreword.cli.explain_words import when
 from foreword.cli.heading import count, heading
 from foreword.cli.table import Cell, Column, table
 from foreword.cli.terminal import Piece
 from foreword.cli.wrapping import wrapped
+from foreword.explain.telling import about
 
 if TYPE_CHECKING:
     from foreword.cli.explain_subject import Looked
@@ -59,6 +60,9 @@ def origin_rows(
         yield ()
         version = "" if first.distribution is None else f", then of {first.distribution}"
         yield from _labelled("first seen", f"in {first.location}, {when(first.time)}{version}", screen)
+        if first.unread:
+            told = f"{', '.join(first.unread)}: damaged, or of a newer version, so not looked through"
+            yield from _labelled("", told, screen)
 
 
 def _place(occurrence: Occurrence) -> str:

@@ -25,7 +25,8 @@ def two(
 
     names = [_pair(agents, "--agent"), _pair(scopes, "--scope")]
     if new is None and is_address(old):
-        yield Looked(_before(old, log)), Looked(_at(old, log))
+        before, now = _last_two(old, log)
+        yield Looked.of(before, reveal=True), Looked.of(now, reveal=True)
         return
     if new is None and not any(one != other for one, other in names):
         raise click.UsageError("name a second prompt, or one address to hold its step against the one before")
@@ -44,19 +45,12 @@ def _pair(given: tuple[str, ...], option: str) -> tuple[str | None, str | None]:
     return (None, None) if not given else (given[0], given[-1])
 
 
-def _at(address: str, log: str | None) -> Subject:
-    from foreword.cli.explain_log import ask_log
-    from foreword.explain.steps import subject_at
-
-    return ask_log(log, lambda opened: subject_at(opened, address))
-
-
-def _before(address: str, log: str | None) -> Subject:
-    from foreword.cli.explain_log import ask_log
+def _last_two(address: str, log: str | None) -> tuple[Subject, Subject]:
     from foreword.cli.faults import Fault
-    from foreword.explain.steps import subject_before
+    from foreword.cli.logs import asked
+    from foreword.explain.steps import subject_pair
 
-    found = ask_log(log, lambda opened: subject_before(opened, address))
-    if found is None:
+    before, now = asked(log, lambda opened: subject_pair(opened, address))
+    if before is None:
         raise Fault(f'"{address}" is the first request of its session; name a second prompt to hold it against')
-    return found
+    return before, now

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from foreword.cli.explain_log import ask_log
 from foreword.cli.hiding import Hiding
+from foreword.cli.logs import asked
+from foreword.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from foreword.cli.shown import Shown
     from foreword.explain.subject import Subject
+    from foreword.prompt.rendering import Rendering
     from foreword.wire.request import ModelConfig
 
-__all__ = ["Looked", "Wanted", "document", "is_address", "looked_at", "title_of"]
+__all__ = ["Looked", "Wanted", "document", "is_address", "logged_subject", "looked_at", "refuse_names", "title_of"]
 
 _FILES = (".yaml", ".yml", ".toml")
 
@@ -33,19 +35,45 @@ class Wanted:
     agent: str | None = None
     scope: str | None = None
     log: str | None = None
+    reveal: bool = False  # tell what is sensitive, too
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is explained, and what must not be seen of it."""
+    """What is explained, and what must not be seen of it.
+
+    Attributes:
+        subject: as it is, which is what is measured and compared.
+        shown: as it is told: without what is sensitive, unless that is to be revealed.
+        hide: takes out of texts what the environment gave to a deployment.
+    """
 
     subject: Subject
+    shown: Subject
     hide: Hiding = field(default_factory=Hiding)
+
+    @classmethod
+    def of(cls, subject: Subject, hide: Hiding | None = None, *, reveal: bool) -> Looked:
+        """A subject that was found."""
+        from foreword.explain.masking import masked
+
+        return cls(subject, subject if reveal else masked(subject), hide or Hiding())
 
 
 def is_address(typed: str | None) -> bool:
     """Whether an argument names a step of a log: it is no file, and no ``module:name``."""
     return typed is not None and ":" not in typed and not typed.endswith(_FILES) and not Path(typed).exists()
+
+
+def refuse_names(address: str, agent: str | None, scope: str | None) -> None:
+    """See that nobody names an agent or a scope of a logged step.
+
+    Raises:
+        click.UsageError: one is named.
+    """
+    for option, value in (("--agent", agent), ("--scope", scope)):
+        if value is not None:
+            raise click.UsageError(f'{option} is for deployments and prompts, and "{address}" is the address of a step')
 
 
 @contextmanager
@@ -59,17 +87,15 @@ def looked_at(wanted: Wanted) -> Generator[Looked]:
     """
     typed = wanted.typed
     if typed is not None and is_address(typed):
-        for option, value in (("--agent", wanted.agent), ("--scope", wanted.scope)):
-            if value is not None:
-                raise click.UsageError(
-                    f'{option} is for deployments and prompts, and "{typed}" is the address of a step'
-                )
-        yield Looked(_logged(typed, wanted.log))
+        refuse_names(typed, wanted.agent, wanted.scope)
+        yield Looked.of(logged_subject(typed, wanted.log), reveal=wanted.reveal)
         return
     with _rendered(wanted) as shown:
         from foreword.explain.subject import subject_of
 
-        yield Looked(subject_of(shown.rendering, title_of(wanted), config=_model_of(wanted)), shown.hide)
+        live = cast("Rendering", shown.rendering)  # what is logged is looked for by its address, above
+        subject = subject_of(live, title_of(wanted), config=_model_of(wanted))
+        yield Looked.of(subject, shown.hide, reveal=wanted.reveal)
 
 
 def document(value: Any, hide: Hiding) -> Any:
@@ -89,10 +115,30 @@ def document(value: Any, hide: Hiding) -> Any:
 _TEXTS = frozenset({"text", "old", "new", "content", "system", "description"})
 
 
-def _logged(address: str, log: str | None) -> Subject:
-    from foreword.explain.steps import subject_at
+def logged_subject(address: str, log: str | None) -> Subject:
+    """The request behind an address.
 
-    return ask_log(log, lambda opened: subject_at(opened, address))
+    Args:
+        address: as it was typed.
+        log: the store that was named, if one was.
+
+    Raises:
+        Fault: there is no store, so that a mere word was perhaps not meant as an address.
+        StoreError: the store cannot be read.
+        SessionError: there is no such step, or it cannot be read.
+    """
+    from foreword.cli.faults import Fault
+    from foreword.errors import StoreError
+    from foreword.explain.steps import subject_at
+    from foreword.session.address import LAST
+
+    try:
+        return asked(log, lambda opened: subject_at(opened, address))
+    except StoreError as error:
+        if error.kind != "store_missing" or "@" in address or address == LAST:
+            raise
+        meant = "for a deployment name its file (.yaml, .yml, .toml), for a SystemPrompt write module:name"
+        raise Fault(f'"{shown(address)}" is taken for a session of a log, and {error}; {meant}') from error
 
 
 def _rendered(wanted: Wanted) -> AbstractContextManager[Shown]:

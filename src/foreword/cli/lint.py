@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.cli.explain_log import log_option
+from foreword.cli.logs import log_option
 from foreword.cli.options import json_option, traceback_option
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def lint(
     deep: bool,
     list_rules: bool,
     markdown: bool,
-    log: str | None,
+    store: str | None,
     as_json: bool,
 ) -> int:
     """Say what is wrong with the prompt of TARGET, or will be.
@@ -79,7 +79,7 @@ def lint(
     if target is not None and is_address(target):
         if agent is not None or deep:
             raise click.UsageError(f'--agent and --deep are for prompts, and "{target}" is the address of a step')
-        return _look_at_step(target, log, chosen, as_json=as_json)
+        return _look_at_step(target, store, chosen, as_json=as_json)
     return _look(target, agent, chosen, deep=deep, as_json=as_json)
 
 
@@ -133,12 +133,12 @@ def _look(typed: str | None, agent: str | None, chosen: _Chosen, *, deep: bool, 
         return _tell(answer.name, answer.value, answer.hide, as_json=as_json)
 
 
-def _look_at_step(address: str, log: str | None, chosen: _Chosen, *, as_json: bool) -> int:
+def _look_at_step(address: str, store: str | None, chosen: _Chosen, *, as_json: bool) -> int:
     from foreword.cli.explain_subject import Wanted, looked_at
     from foreword.explain.lint.engine import examine
 
-    with looked_at(Wanted(address, log=log)) as looked:
-        return _tell(address, examine(looked.subject, chosen.on_top_of(None)), looked.hide, as_json=as_json)
+    with looked_at(Wanted(address, log=store)) as looked:
+        return _tell(address, examine(looked.shown, chosen.on_top_of(None)), looked.hide, as_json=as_json)
 
 
 def _tell(name: str, report: Report, hide: Hiding, *, as_json: bool) -> int:

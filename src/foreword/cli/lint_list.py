@@ -17,7 +17,7 @@ from foreword.explain.lint.rule import Reads
 from foreword.explain.lint.rules import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from foreword.cli.hiding import Hiding
     from foreword.cli.terminal import Row, Screen
@@ -93,9 +93,20 @@ def tell_limits(report: Report, hide: Hiding) -> None:
         if each.why != NO_PROCESSES:  # whoever wants that asks for it
             why_not.setdefault(each.why, []).append(each.code)
     for why, codes in why_not.items():
-        warn(f"{', '.join(codes)} {why}")
+        warn(f"{', '.join(_ranges(codes))} {why}")
     for key in report.idle:
         warn(in_one_line(hide.name(f"ignoring {key} is not needed any more: it covers no finding; take it out")))
+
+
+def _ranges(codes: Sequence[str]) -> Iterator[str]:
+    """Codes in few words: those that follow on each other as one range."""
+    start = last = codes[0]
+    for code in (*codes[1:], ""):
+        if code and int(code[2:]) == int(last[2:]) + 1:
+            last = code
+            continue
+        yield start if start == last else f"{start} to {last}"
+        start = last = code
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import click
 
 from foreword.cli.log_erase import erase
 from foreword.cli.log_export import export
+from foreword.cli.log_find import find
 from foreword.cli.log_head import head
 from foreword.cli.log_list import list_sessions
 from foreword.cli.log_rebuild import rebuild
@@ -16,7 +17,7 @@ from foreword.cli.log_verify import verify
 
 __all__ = ["log"]
 
-_COMMANDS: Final[tuple[click.Command, ...]] = (list_sessions, show, rebuild, verify, head, erase, export)
+_COMMANDS: Final[tuple[click.Command, ...]] = (list_sessions, find, show, rebuild, verify, head, erase, export)
 
 
 class _InOrder(click.Group):
@@ -26,10 +27,10 @@ class _InOrder(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=_InOrder, invoke_without_command=True, short_help="List, show, rebuild and verify what was logged.")
+@click.group(cls=_InOrder, invoke_without_command=True, short_help="List, find, show and rebuild what was logged.")
 @click.pass_context
 def log(context: click.Context) -> None:
-    """Look at a log: which sessions it has, what happened in them, and what a model got, byte for byte.
+    """Look at a log: its sessions, requests that hold a text, what happened, what a model got, byte for byte.
 
     An ADDRESS names a session or a request in it: SESSION, SESSION@N for its step N, SESSION@TURN.STEP, and /ATTEMPT
     behind either. A session's id may be cut to what is unique; last is the session with the newest event.

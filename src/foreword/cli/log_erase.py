@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,9 +18,6 @@ if TYPE_CHECKING:
     from foreword.session.log import Log
 
 __all__ = ["erase"]
-
-_AGE: Final = re.compile(r"(\d{1,6}(?:\.\d+)?)([mhdw])", re.ASCII)
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @click.command(short_help="Take content out of the log for good.")
@@ -54,14 +49,15 @@ def erase(
     only if nothing else needs it. With --match goes whatever holds the text. Events stay, each session that lost
     something says so, and the log verifies. It cannot be undone, and does not reach backups, exports and copies.
     """
+    from foreword.cli.criteria import age_or_date, label
     from foreword.cli.logs import changed
     from foreword.cli.terminal import Screen, write_json, write_rows
 
     chosen = [each for each in (address, session, labels or None, before, match) if each is not None]
     if len(chosen) != 1 or "" in chosen:
         raise click.UsageError("say what to erase: an ADDRESS, --session, --label, --before or --match, one of them")
-    when = None if before is None else _moment(before)
-    borne = dict(map(_label, labels)) or None
+    when = None if before is None else age_or_date(before, "--before")
+    borne = dict(map(label, labels)) or None
 
     async def act(log: Log) -> ErasureReport:
         return await log.erase(
@@ -76,27 +72,6 @@ def erase(
         write_rows(_rows(report, screen, dry_run=dry_run), screen)
 
 
-def _moment(text: str) -> datetime | timedelta:
-    """What ``--before`` says."""
-    age = _AGE.fullmatch(text)
-    if age is not None:
-        return timedelta(**{_UNITS[age[2]]: float(age[1])})
-    try:
-        told = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.UsageError(
-            f"--before {text!r} is no age as in 30d (m, h, d, w), and no date as in 2026-11-30"
-        ) from None
-    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)
-
-
-def _label(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise click.UsageError(f"--label {text!r} is no label as in ticket=4711")
-    return name, value
-
-
 # -- for reading -------------------------------------------------------------------------------------------------------
 
 
@@ -104,6 +79,7 @@ def _rows(report: ErasureReport, screen: Screen, *, dry_run: bool) -> Iterator[R
     from foreword.cli.heading import count, heading
     from foreword.cli.table import Column, table
     from foreword.cli.terminal import Piece
+    from foreword.cli.wrapping import wrapped
 
     title = "Would be erased" if dry_run else "Erased"
     facts = f"{count(report.blobs, 'content')} of {count(len(report.sessions), 'session')}"
@@ -124,7 +100,9 @@ def _rows(report: ErasureReport, screen: Screen, *, dry_run: bool) -> Iterator[R
     yield from _shared("Kept", "something else needs them", report.kept, screen)
     yield ()
     yield from heading("Not reached", "look after these yourself", screen)
-    yield from ((Piece(f"  {screen.name(told)}"),) for told in report.not_reached)
+    for told in report.not_reached:
+        for at, row in enumerate(wrapped(screen.name(told), max(screen.width - 4, 8))):
+            yield (Piece(f"    {row}" if at else f"  {row}"),)
 
 
 def _shared(title: str, facts: str, contents: Sequence[SharedContent], screen: Screen) -> Iterator[Row]:

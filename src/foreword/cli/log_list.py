@@ -27,6 +27,7 @@ class _Listed:
     info: SessionInfo
     newest: int | None  # when its last event was logged, in milliseconds since 1970
     labels: Mapping[str, str]
+    fault: str | None = None  # why it cannot be read, if it cannot
 
 
 @click.command("list", short_help="List the sessions, the newest last.")
@@ -48,14 +49,26 @@ def list_sessions(*, store: str | None, as_json: bool) -> None:
     screen = Screen.of_stdout(fallback=UNBOUNDED)
     events = sum(each.info.events for each in sessions)
     write_rows(heading("Sessions", f"{len(sessions):,}, with {count(events, 'event')}", screen), screen)
-    names = ("session", "began", "newest event", "events", "labels", "forked from")
-    columns = [Column(name, least=20 if name == "labels" else 10) for name in names]
+    names = ("session", "began", "newest event", "events", "labels", "forked from", "remark")
+    columns = [Column(name, least=20 if name in ("labels", "remark") else 10) for name in names]
     if sessions:
         write_rows([(), *table(columns, [_record(each, screen) for each in sessions], screen)], screen)
 
 
 async def _sessions(log: Log) -> list[_Listed]:
-    return [await _listed(log, info) for info in await log.sessions()]
+    return [await _looked_at(log, info) for info in await log.sessions()]
+
+
+async def _looked_at(log: Log, info: SessionInfo) -> _Listed:
+    """A session as it is listed; one that is damaged hides no other, and not itself."""
+    from foreword.errors import DamagedLogError, NewerLogError
+
+    try:
+        return await _listed(log, info)
+    except DamagedLogError as fault:
+        return _Listed(info, None, {}, f"damaged at event {fault.seq}: {fault.why}")
+    except NewerLogError as fault:
+        return _Listed(info, None, {}, str(fault))
 
 
 async def _listed(log: Log, info: SessionInfo) -> _Listed:
@@ -79,6 +92,7 @@ def _record(each: _Listed, screen: Screen) -> tuple[Cell, ...]:
         (Piece(f"{info.events:,}"),),
         labels,
         (Piece(parent),) if parent else (),
+        () if each.fault is None else (Piece(screen.told(each.fault), "red"),),
     )
 
 
@@ -93,5 +107,6 @@ def _document(each: _Listed) -> dict[str, Any]:
         "events": info.events,
         "head": info.head,
         "labels": dict(each.labels),
+        "fault": each.fault,
         "parent": None if info.parent is None else {"session": info.parent.session, "events": info.parent.events},
     }

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.cli.terminal import Row, Screen
+    from foreword.session.finding import Location
     from foreword.session.log import Log
     from foreword.session.rebuild import BodyMaker, Rebuilt
     from foreword.wire.messages import Message
+    from foreword.wire.request import ModelRequest
 
 __all__ = ["rebuild"]
 
@@ -37,9 +39,11 @@ def rebuild(
     """Print the request of an ADDRESS as the model got it: canonical JSON of system, tools, messages and config.
 
     Without a step it is the newest one's, without an attempt the last. It is made from the log alone, and checked
-    against the digests that were logged before it was sent; behind the last byte comes a newline.
+    against the digests that were logged before it was sent; behind the last byte comes a newline. What was registered
+    as sensitive is masked, which stderr says; with --reveal it is to the byte what the model got.
     """
-    from foreword.cli.logs import asked
+    from foreword.cli.faults import Fault
+    from foreword.cli.logs import asked, warn_of_masks
     from foreword.cli.terminal import Screen, write_json, write_rows, write_text
 
     if as_text + body + as_json > 1:
@@ -51,13 +55,20 @@ def rebuild(
         return await _rebuilt(log, address, with_body=body, mark=mark)
 
     rebuilt = asked(store, ask)
+    request = rebuilt.request if reveal else rebuilt.shown
+    if body and request != rebuilt.request:
+        raise Fault(f"the body of {rebuilt.location} holds what is sensitive, which --reveal prints as well")
     if as_text:
         screen = Screen.of_stdout()
-        write_rows(_rows(rebuilt, screen), screen)
+        write_rows(_rows(rebuilt.location, request, screen), screen)
     elif as_json:
-        write_json(_document(rebuilt, reveal=reveal))
+        write_json(_document(rebuilt, request))
     else:
-        write_text(((rebuilt.body if body else None) or rebuilt.canonical).decode())
+        if request != rebuilt.request:
+            warn_of_masks()
+        write_text(((rebuilt.body if body else None) or request.canonical()).decode())
+    if rebuilt.level is not None and not as_json:  # beside the bytes, which stay what they are
+        click.echo(f"{rebuilt.location} was recorded, level {rebuilt.level}", err=True)
 
 
 async def _rebuilt(log: Log, address: str, *, with_body: bool, mark: bool) -> Rebuilt:
@@ -66,6 +77,10 @@ async def _rebuilt(log: Log, address: str, *, with_body: bool, mark: bool) -> Re
     rebuilt = await rebuild(log, address, if_erased="mark" if mark else "raise")
     if not with_body:
         return rebuilt
+    if rebuilt.level is not None:
+        from foreword.integrations.rebuilding import rebuild_recorded
+
+        return await rebuild_recorded(log, str(rebuilt.location))
     return await rebuild(log, str(rebuilt.location), adapter=_adapter(rebuilt))
 
 
@@ -87,7 +102,7 @@ def _adapter(rebuilt: Rebuilt) -> BodyMaker:
     raise Fault(f"the body of {rebuilt.location} {what}; in Python, rebuild(log, address, adapter=…) takes any adapter")
 
 
-def _document(rebuilt: Rebuilt, *, reveal: bool) -> dict[str, Any]:
+def _document(rebuilt: Rebuilt, request: ModelRequest) -> dict[str, Any]:
     from foreword.cli.log_events import outcome_document
 
     location = rebuilt.location
@@ -100,24 +115,24 @@ def _document(rebuilt: Rebuilt, *, reveal: bool) -> dict[str, Any]:
         "attempt": location.attempt,
         "attempts": location.attempts,
         "event": location.seq,
+        "level": rebuilt.level,
         "perhaps_sent": rebuilt.perhaps_sent,
         "outcome": None if rebuilt.outcome is None else outcome_document(rebuilt.outcome),
         "erased": list(rebuilt.erased),
-        "request": (rebuilt.request if reveal else rebuilt.shown).to_json(),
+        "request": request.to_json(),
     }
 
 
 # -- for reading -------------------------------------------------------------------------------------------------------
 
 
-def _rows(rebuilt: Rebuilt, screen: Screen) -> Iterator[Row]:
+def _rows(location: Location, request: ModelRequest, screen: Screen) -> Iterator[Row]:
     from foreword.cli.heading import count, heading
     from foreword.cli.tool_list import summary
     from foreword.wire.request import canonical_json
 
-    request = rebuilt.request
     settings = canonical_json(request.to_json()["config"]["settings"]).decode()
-    yield from heading(str(rebuilt.location), f"{request.config}, settings {settings}", screen)
+    yield from heading(str(location), f"{request.config}, settings {settings}", screen)
     yield ()
     yield from heading("System", count(len(request.system), "character"), screen)
     yield from _text(request.system, screen)

@@ -10,6 +10,7 @@ from foreword.cli.terminal import Piece
 from foreword.cli.times import duration, moment
 from foreword.cli.usage import Spent, tokens
 from foreword.cli.wrapping import padded, wrapped
+from foreword.integrations.shape import SHAPE
 from foreword.session import events
 from foreword.session.events import RUNTIME_CONTEXT
 from foreword.session.repair import REQUEST_OUTCOME_UNKNOWN
@@ -164,6 +165,8 @@ class Teller:
                 yield from self._said("compacted", f"{what}: {event.message.text}", "yellow")
             case events.ContentErased():
                 yield from self._said("erased", f"{count(len(event.blobs), 'content')} emptied on purpose", "yellow")
+            case events.Note(name=name) if name == SHAPE:
+                return  # how a recorded body was written; `log rebuild --body` reads it
             case events.Note():
                 yield from self._said("note", f"{event.name} {canonical_json(event.data).decode()}")
             case events.UnknownEvent():

@@ -47,7 +47,7 @@ def show(*, address: str, full: bool, store: str | None, as_json: bool, reveal: 
 
         wanted = await _wanted(log, address)
         teller = Teller(screen, is_full=full or wanted.number is not None)
-        async for told in story(log, wanted):
+        async for told in story(log, wanted, reveal=reveal):
             write_rows(teller.rows(told), screen)
         write_rows(teller.end(), screen)
 
@@ -71,7 +71,7 @@ async def _document(log: Log, wanted: Wanted, *, reveal: bool) -> dict[str, Any]
 
     info = next(each for each in await log.sessions() if each.id == wanted.session)
     events: list[dict[str, Any]] = []
-    async for told in story(log, wanted):
+    async for told in story(log, wanted, reveal=reveal):
         document = event_document(told.logged, reveal=reveal)
         if told.changes is not None:
             document["changes"] = [change.to_json() for change in told.changes.changes]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from foreword.errors import ErasedContentError
 from foreword.explain import diff_of, subjects
 from foreword.session import events
+from foreword.session.masking import masked_event
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from foreword.explain.diff import Diff
-    from foreword.explain.steps import Subjects
-    from foreword.explain.subject import Subject
+    from foreword.explain.steps import Request, Subjects
     from foreword.session.header import RequestHeader
     from foreword.session.log import Log
 
@@ -42,15 +41,22 @@ class Told:
     messages: int = 0  # in the history
 
 
-async def story(log: Log, wanted: Wanted) -> AsyncGenerator[Told]:
+async def story(log: Log, wanted: Wanted, *, reveal: bool) -> AsyncGenerator[Told]:
     """Tell a session, or a step of it; the first event is told in any case. What was erased says so.
+
+    Args:
+        log: where it is.
+        wanted: what of it.
+        reveal: whether what is sensitive is told as well.
 
     Raises:
         SessionError: it cannot be read to its end.
     """
-    state = _State(await subjects(log, wanted.session))
+    state = _State(await subjects(log, wanted.session), reveal)
     async for logged in await log.events(wanted.session, if_erased="mark"):
         told = await state.told(logged)
+        if wanted.number is not None and told.number > wanted.number:
+            return
         if logged.seq == 0 or _is_wanted(told, state, wanted):
             yield told
 
@@ -68,13 +74,14 @@ def _is_wanted(told: Told, state: _State, wanted: Wanted) -> bool:
 class _State:
     """Where the walk along a session is."""
 
-    subjects: Subjects | None  # None from where something was erased that they would need
+    subjects: Subjects
+    reveal: bool
     number: int = 0
     in_step: bool = False
     messages: int = 0
     header: RequestHeader | None = None
     reason: str | None = None  # of a header that no request was made with yet
-    last: Subject | None = field(default=None)  # of the request before
+    last: Request | None = field(default=None)  # the request before
 
     async def told(self, logged: events.LoggedEvent) -> Told:
         """Take the next event in."""
@@ -93,6 +100,8 @@ class _State:
                 changes = await self._changes(logged.seq, is_due=reason is not None)
             case _:
                 self._count(event)
+        if not self.reveal:
+            logged = replace(logged, event=masked_event(event))
         return Told(logged, self.number, self.header, reason, changes, self.messages)
 
     def _count(self, event: events.Event) -> None:
@@ -105,18 +114,14 @@ class _State:
 
     async def _changes(self, seq: int, *, is_due: bool) -> Diff | None:
         """What changed since the request before, if it was made with another header, and that can still be told."""
-        before, self.last = self.last, await self._subject(seq)
-        return None if not is_due or before is None or self.last is None else diff_of(before, self.last)
+        before, self.last = self.last, await self._request(seq)
+        if not is_due or before is None or self.last is None:
+            return None
+        return diff_of(await before.subject(), await self.last.subject(), masked=not self.reveal)
 
-    async def _subject(self, seq: int) -> Subject | None:
+    async def _request(self, seq: int) -> Request | None:
         """The request that an event is about."""
-        while self.subjects is not None:
-            try:
-                subject = await anext(self.subjects, None)
-            except ErasedContentError:
-                subject = None
-            if subject is None:
-                self.subjects = None
-            elif subject.location is not None and subject.location.seq == seq:
-                return subject
+        while (request := await self.subjects.request()) is not None:
+            if request.seq == seq:
+                return request
         return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from foreword.session.log import Log
 
-__all__ = ["asked", "changed", "given_store", "log_option", "store_to_read"]
+__all__ = ["asked", "changed", "given_store", "log_option", "store_to_read", "warn_of_masks"]
 
 C = TypeVar("C", bound="Callable[..., Any]")
 T = TypeVar("T")
@@ -59,6 +59,13 @@ def store_to_read(typed: str | None) -> str:
         reading.faults.check()
     assert reading.deployment is not None  # noqa: S101 - without faults there is one
     return store_of(reading.deployment, Secrets(os.environ), os.environ)
+
+
+def warn_of_masks() -> None:
+    """Say on stderr that what is printed to the byte is not what the model got."""
+    from foreword.cli.terminal import warn
+
+    warn("what is sensitive in it is masked; --reveal prints it as the model gets it")
 
 
 def asked(typed: str | None, ask: Callable[[Log], Coroutine[Any, Any, T]]) -> T:

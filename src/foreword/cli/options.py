@@ -22,7 +22,7 @@ def json_option(command: C) -> C:
 
 def reveal_option(command: C) -> C:
     """Give a command ``--reveal``, as the parameter ``reveal``."""
-    told = "With --json: also what was registered as sensitive, which is masked there."
+    told = "Also what was registered as sensitive; without it, [sensitive] stands in its place."
     return click.option("--reveal", is_flag=True, help=told)(command)
 
 

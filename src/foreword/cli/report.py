@@ -40,14 +40,13 @@ def report(shown: Shown, parts: Sequence[Part], screen: Screen) -> Iterator[Row]
 
 
 def _blocks(shown: Shown, part: Part, screen: Screen) -> list[Block]:
-    rendering = shown.rendering
     match part:
         case "prompt":
-            return blocks_of(rendering.text, rendering.spans, screen)
+            return blocks_of(shown.spans.text, shown.spans, screen)
         case "contexts":
-            return blocks_of(rendering.snapshot, rendering.snapshot_spans, screen)
+            return blocks_of(shown.snapshot_spans.text, shown.snapshot_spans, screen)
         case "tools":
-            return tool_blocks(rendering, screen)
+            return tool_blocks(shown.rendering, screen)
         case "trace":
             return []
 
@@ -61,7 +60,7 @@ def _title(shown: Shown, part: Part, blocks: Sequence[Block]) -> tuple[str, str]
         case "prompt":
             scope = "" if shown.scope is None else f" of {'agent' if shown.is_agent else 'scope'} {shown.scope}"
             size = len(shown.rendering.text)
-            return f"Prompt{scope}", f"{count(size, 'character')}, {count(whole, 'section')} {by}"
+            return shown.title or f"Prompt{scope}", f"{count(size, 'character')}, {count(whole, 'section')} {by}"
         case "contexts":
             size = len(shown.rendering.snapshot)
             return "Runtime contexts", f"{count(size, 'character')}, {count(whole, 'context')} {by}"

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
 from foreword.cli.logs import log_option
-from foreword.cli.options import traceback_option
+from foreword.cli.options import reveal_option, traceback_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from foreword.agent.agent import Agent
-    from foreword.agent.stream import TurnFinished
+    from foreword.agent.stream import ToolCallFinished, TurnEvent, TurnFinished
     from foreword.cli.interrupts import Interrupts
     from foreword.cli.run_output import Output
     from foreword.compose.loading import App
+    from foreword.session.events import ToolAnswered
 
 __all__ = ["run"]
 
@@ -35,6 +36,7 @@ _CODES: Final = {"completed": 0, "blocked": 1, "max-tokens": 1, "aborted": 130}
 @click.option("--label", "labels", metavar="NAME=TEXT", multiple=True, help="Label the new session; may be repeated.")
 @log_option
 @click.option("--json", "as_json", is_flag=True, help="What happens as JSON, an object a line.")
+@reveal_option
 @traceback_option
 def run(
     *,
@@ -45,6 +47,7 @@ def run(
     labels: Sequence[str],
     store: str | None,
     as_json: bool,
+    reveal: bool,
 ) -> int:
     """Tell an agent TEXT and print what it answers; everything is logged. With - for TEXT, it is read from stdin.
 
@@ -64,7 +67,7 @@ def run(
     from foreword.cli.logs import given_store
 
     file, text = _taken_apart(words)
-    asked = _Asked(text, agent, model, session, _labels(labels, session), as_json=as_json)
+    asked = _Asked(text, agent, model, session, _labels(labels, session), as_json, reveal)
     interrupts, out = Interrupts(), sys.stdout  # while the deployment's code runs, what it prints goes to stderr
 
     async def ask(app: App) -> TurnFinished:
@@ -84,6 +87,7 @@ class _Asked:
     session: str | None
     labels: Mapping[str, str] | None
     as_json: bool
+    reveal: bool  # arguments and results of sensitive tools, too
 
 
 def _taken_apart(words: Sequence[str]) -> tuple[str | None, str]:
@@ -126,7 +130,7 @@ async def _turn(app: App, asked: _Asked, output: Output, interrupts: Interrupts)
     turn = agent.run(asked.text)
     interrupts.first = lambda: _cancel(agent)
     async for event in turn:
-        output.tell(event)
+        output.tell(event if asked.reveal else _masked(event, agent))
     interrupts.first = None
     end = turn.end
     assert end is not None  # noqa: S101 - it is the last thing that the turn tells
@@ -134,6 +138,27 @@ async def _turn(app: App, asked: _Asked, output: Output, interrupts: Interrupts)
     if end.error is not None:
         raise end.error
     return end
+
+
+def _masked(event: TurnEvent, agent: Agent) -> TurnEvent:
+    """A call of a tool as it may be shown; the log, where it stands by now, says whether it is sensitive."""
+    from foreword.agent.stream import ToolCallFinished, ToolCallStarted
+    from foreword.session.events import ToolAnswered, ToolCalled
+    from foreword.session.masking import masked_event
+
+    if not isinstance(event, (ToolCallStarted, ToolCallFinished)):
+        return event
+    for logged in reversed(agent.session.events):
+        told = masked_event(logged.event)
+        if isinstance(told, ToolCalled) and told.call.id == event.call.id:
+            return replace(event, call=told.call)
+        if isinstance(told, ToolAnswered) and isinstance(event, ToolCallFinished) and _is_of(told, event):
+            event = replace(event, message=told.message)
+    return event
+
+
+def _is_of(answered: ToolAnswered, event: ToolCallFinished) -> bool:
+    return answered.message.call_id == event.message.call_id
 
 
 def _cancel(agent: Agent) -> None:

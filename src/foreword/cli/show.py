@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from foreword.cli.logs import log_option
 from foreword.cli.options import reveal_option, traceback_option
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ __all__ = ["show"]
 @click.option("--trace", is_flag=True, help="What each stage of the assembly did: what was left out, and why.")
 @click.option("--scope", metavar="NAME", help="The prompt of this scope; 'global' is that of no scope.")
 @click.option("--json", "as_json", is_flag=True, help="All of it as one JSON document, whatever else is asked for.")
+@log_option
 @reveal_option
 @traceback_option
 def show(
@@ -38,6 +41,7 @@ def show(
     trace: bool,
     scope: str | None,
     as_json: bool,
+    store: str | None,
     reveal: bool,
 ) -> None:
     """Print the prompt of TARGET: to a pipe or a file, its exact text and a newline.
@@ -48,16 +52,20 @@ def show(
     Or it is module:name or path/file.py:name of a SystemPrompt, or of a function, plain or async, that returns one.
     Imports find what stands in the current folder, and in the file's own.
 
+    Or it is the address of a logged step: SESSION, SESSION@N, SESSION@TURN.STEP, with /ATTEMPT; last is the newest.
+
     In the gutter a solid bar begins a line and a broken one goes on with it; the bar is heavy where a row is the value
     of a variable. Blank lines without a bar are the assembler's.
     """
+    from foreword.cli.logs import warn_of_masks
     from foreword.cli.terminal import Screen, write_json, write_rows, write_text
 
-    with _rendered(target, agent, scope) as shown:
+    with _rendered(target, agent, scope, store) as told:
+        shown = replace(told, reveal=reveal)
         if as_json:
             from foreword.cli.as_json import as_json as document
 
-            write_json(document(shown, reveal=reveal))
+            write_json(document(shown))
         elif annotate or tools or trace:
             from foreword.cli.report import report
 
@@ -65,10 +73,22 @@ def show(
             screen = Screen.of_stdout(shown.hide.name)
             write_rows(report(shown, [part for part, wanted in asked.items() if wanted], screen), screen)
         else:
-            write_text(shown.rendering.snapshot if contexts else shown.rendering.text)
+            spans = shown.snapshot_spans if contexts else shown.spans
+            if spans.text != (shown.rendering.snapshot if contexts else shown.rendering.text):
+                warn_of_masks()
+            write_text(spans.text)
 
 
-def _rendered(target: str | None, agent: str | None, scope: str | None) -> AbstractContextManager[Shown]:
+def _rendered(
+    target: str | None, agent: str | None, scope: str | None, store: str | None
+) -> AbstractContextManager[Shown]:
+    from foreword.cli.explain_subject import is_address, refuse_names
+
+    if target is not None and is_address(target):
+        refuse_names(target, agent, scope)
+        from foreword.cli.show_log import logged
+
+        return logged(target, store)
     if target is None or target.endswith((".yaml", ".yml", ".toml")):
         if agent is not None and scope is not None:
             raise click.UsageError("--agent and --scope both say whose prompt it is; give one of them")

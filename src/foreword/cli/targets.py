@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from foreword.cli.faults import Fault, others_code
 from foreword.cli.folders import here
 from foreword.cli.shown import scope_of, shown_of
-from foreword.errors import did_you_mean
+from foreword.errors import did_you_mean, with_article
 from foreword.prompt.asking import run_loop
 from foreword.prompt.context import AssembleContext
 from foreword.prompt.system_prompt import SystemPrompt
@@ -241,5 +241,5 @@ def _required_parameters(function: Callable[..., object]) -> list[str]:
 def _checked(made: object, target: Target) -> SystemPrompt:
     if isinstance(made, SystemPrompt):
         return made
-    what = "None" if made is None else f"a {type(made).__name__}"
+    what = "None" if made is None else with_article(type(made).__name__)
     raise Fault(f"{target} gives {what}; show takes a SystemPrompt, or a function that returns one")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foreword.cli.explain_log import log_option
+from foreword.cli.logs import log_option
 from foreword.cli.options import json_option, traceback_option
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def tokens(
     scope: str | None,
     budget: int | None,
     tokenizer: str | None,
-    log: str | None,
+    store: str | None,
     as_json: bool,
 ) -> int:
     """Count the tokens of a prompt: each section, variable, context and tool, and what each owner costs.
@@ -54,7 +54,7 @@ def tokens(
     from foreword.explain.tokens import tokens_of
 
     counter = None if tokenizer is None else tokenizer_named(tokenizer)
-    with looked_at(Wanted(target, agent, scope, log)) as looked:
+    with looked_at(Wanted(target, agent, scope, store)) as looked:
         report = tokens_of(looked.subject, counter)
         if as_json:
             write_json(document(_document(report, budget), looked.hide))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from foreword.cli.heading import count, heading
 from foreword.cli.table import Column, table
 from foreword.cli.terminal import Piece
+from foreword.cli.unstored_list import unstored_rows
 from foreword.cli.wrapping import wrapped
+from foreword.explain.tokenizers import ESTIMATE
 
 if TYPE_CHECKING:
     from foreword.cli.table import Cell
@@ -28,7 +30,9 @@ _BIGGEST: Final = 3  # owners that are named when a budget is broken
 def token_rows(report: TokenReport, budget: int | None, screen: Screen) -> Iterator[Row]:
     """The rows that tell what a prompt costs."""
     about = "about " if report.is_estimate else ""
-    facts = f"{about}{count(report.total, 'token')}, {count(report.bytes, 'byte')}, counted with {report.tokenizer}"
+    is_guess = report.tokenizer == ESTIMATE.name
+    how = "estimated: its tokenizer is not here" if is_guess else f"counted with {report.tokenizer}"
+    facts = f"{about}{count(report.total, 'token')}, {count(report.bytes, 'byte')}, {how}"
     yield from heading(f"Tokens of {report.title}", facts, screen)
     if not report.costs:
         return
@@ -36,6 +40,7 @@ def token_rows(report: TokenReport, budget: int | None, screen: Screen) -> Itera
     yield from table(_PARTS, [_part(cost, report.total, screen) for cost in report.costs], screen)
     yield ()
     yield from table(_OWNERS, [_owner(each, report.total, screen) for each in report.owners], screen)
+    yield from unstored_rows(screen, report.unstored)
     if budget is not None:
         yield ()
         yield from _verdict(report, budget, screen)

@@ -12,9 +12,9 @@ from foreword.jsonvalue import thaw
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from foreword.cli.shown import Rendered
     from foreword.cli.terminal import Screen
     from foreword.prompt.contributions import ToolSchema
-    from foreword.prompt.rendering import Rendering
 
 __all__ = ["size_of", "summary", "tool_blocks"]
 
@@ -22,7 +22,7 @@ _LONGEST_CHOICE: Final = 60
 _DEEPEST: Final = 3
 
 
-def tool_blocks(rendering: Rendering, screen: Screen) -> list[Block]:
+def tool_blocks(rendering: Rendered, screen: Screen) -> list[Block]:
     """A block for each tool: its description, then one line that sums up its parameters; a blank line between two."""
     blocks: list[Block] = []
     for tool, origin in zip(rendering.tools, rendering.tool_origins, strict=True):

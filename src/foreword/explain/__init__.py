@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from foreword.explain.finding import find_steps as find_steps
     from foreword.explain.finding import first_seen as first_seen
     from foreword.explain.layout import Layout as Layout
+    from foreword.explain.masking import masked as masked
     from foreword.explain.measuring import Prefix as Prefix
     from foreword.explain.profiles import CacheProfile as CacheProfile
     from foreword.explain.profiles import profile_for as profile_for
@@ -70,6 +71,7 @@ _HOMES = {
     "foreword.explain.diff": ("Change", "Content", "Diff", "HistoryChange", "diff_of"),
     "foreword.explain.finding": ("FirstSeen", "FoundStep", "find_steps", "first_seen"),
     "foreword.explain.layout": ("Layout",),
+    "foreword.explain.masking": ("masked",),
     "foreword.explain.measuring": ("Prefix",),
     "foreword.explain.profiles": ("CacheProfile", "profile_for", "profile_named"),
     "foreword.explain.provenance": ("Occurrence", "Stretch", "explain_line", "find_text"),
@@ -114,6 +116,7 @@ __all__ = [
     "find_steps",
     "find_text",
     "first_seen",
+    "masked",
     "profile_for",
     "profile_named",
     "session_cache",

@@ -14,6 +14,7 @@ from foreword.explain.listing import Named, keyed, moved_keys
 from foreword.explain.provenance import origin_to_json
 from foreword.explain.subject import Part, PartKind
 from foreword.explain.tokens import message_text, tool_text
+from foreword.explain.unstored import MARK
 from foreword.prompt.origin import Origin
 
 if TYPE_CHECKING:
@@ -253,7 +254,9 @@ def _in_messages(old: Layout, new: Layout, at: int) -> Break:
     was, now = old.messages[at], new.messages[at]
     if was.is_snapshot and now.is_snapshot and was.seq is None:
         return _in_snapshot(old, new)
-    told = excerpts(message_text(was.message), message_text(now.message))
+    texts = message_text(was.message), message_text(now.message)
+    # Both may be placeholders.
+    told = excerpts(*texts) if texts[0] != texts[1] else (_short(texts[0]), _short(texts[1]))
     return Break("history", str(at), "changed", None, None, None, *told)
 
 
@@ -267,12 +270,13 @@ def _in_snapshot(old: Layout, new: Layout) -> Break:
 
 
 def _words(text: str, start: int, end: int) -> str:
-    """A stretch of a text, widened to whole words and numbers."""
+    """A stretch of a text, widened to whole words, numbers, and marks of what the log does not hold."""
     while start > 0 and start < len(text) and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
     while 0 < end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
         end += 1
-    return text[start:end]
+    mark = next((each.span() for each in MARK.finditer(text) if each.start() <= start and end <= each.end()), None)
+    return text[start:end] if mark is None else text[slice(*mark)]
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from foreword.explain.breaks import Break, first_break, lifetime_passed
 from foreword.explain.layout import Layout
-from foreword.explain.measuring import Measured, Prefix, common_of
+from foreword.explain.masking import masked_pair
+from foreword.explain.measuring import Common, Measured, Prefix, common_of
 from foreword.explain.profiles import CacheProfile, profile_for
 from foreword.explain.tokenizers import Tokenizer, tokenizer_for
 
@@ -44,6 +45,7 @@ class CacheStep:
         input_tokens: of the request, as the provider counted; None if it was not logged.
         cached_tokens: of them, those that it says came from its cache.
         is_estimate: whether the tokens are not the model's own.
+        unstored: in words, what of the request the log does not hold: sizes are those of what stands in its place.
     """
 
     title: str
@@ -60,6 +62,7 @@ class CacheStep:
     input_tokens: int | None = None
     cached_tokens: int | None = None
     is_estimate: bool = False
+    unstored: tuple[str, ...] = ()
 
     @property
     def predicted_share(self) -> float:
@@ -100,6 +103,7 @@ class CacheStep:
             "actual_share": self.actual_share,
             "unexplained": self.is_unexplained,
             "is_estimate": self.is_estimate,
+            "unstored": list(self.unstored),
         }
 
 
@@ -110,6 +114,7 @@ def compare(
     profile: CacheProfile | None = None,
     tokenizer: Tokenizer | None = None,
     lifetime: int | None = None,
+    masked: bool = False,
 ) -> CacheStep:
     """Hold a request against the one before it.
 
@@ -119,8 +124,9 @@ def compare(
         profile: the provider's rules; None for those of the new request's provider.
         tokenizer: None for that of the new request's model.
         lifetime: seconds after which the provider has forgotten; None for what the profile says.
+        masked: tell what is sensitive only as such.
     """
-    meter = Meter(profile, tokenizer, lifetime)
+    meter = Meter(profile, tokenizer, lifetime, masked=masked)
     meter.step(old if old.config is not None else replace(old, config=new.config))
     return meter.step(new if new.config is not None else replace(new, config=old.config))
 
@@ -129,10 +135,15 @@ class Meter:
     """Measures requests, each against the last one; for rows of them, as a session's."""
 
     def __init__(
-        self, profile: CacheProfile | None = None, tokenizer: Tokenizer | None = None, lifetime: int | None = None
+        self,
+        profile: CacheProfile | None = None,
+        tokenizer: Tokenizer | None = None,
+        lifetime: int | None = None,
+        *,
+        masked: bool = False,
     ) -> None:
         """Make one; the arguments are those of `compare`."""
-        self.profile, self.tokenizer, self.lifetime = profile, tokenizer, lifetime
+        self.profile, self.tokenizer, self.lifetime, self.masked = profile, tokenizer, lifetime, masked
         self.last: Measured | None = None
         self.tokenizers: dict[str, None] = {}
 
@@ -153,7 +164,7 @@ class Meter:
 
     def _held_against(self, last: Measured, now: Measured) -> CacheStep:
         common = common_of(last, now)
-        prefix, broken_by = common.prefix, first_break(last.layout, now.layout, common.head, common.messages)
+        prefix, broken_by = common.prefix, self._broken_by(last.layout, now.layout, common)
         usable = prefix.whole_tokens if now.layout.profile.by_blocks and broken_by is not None else prefix.tokens
         reusable = _reused(now, min(last.whole_tokens, now.whole_tokens))
         kept = min(_reused(now, usable), reusable)
@@ -161,6 +172,14 @@ class Meter:
         if gone is not None:
             return self._told(now, "expired", prefix, gone, 0, reusable)
         return self._told(now, "kept" if broken_by is None else "broken", prefix, broken_by, kept, reusable - kept)
+
+    def _broken_by(self, old: Layout, new: Layout, common: Common) -> Break | None:
+        found = first_break(old, new, common.head, common.messages)
+        if found is None or not self.masked or not (old.subject.is_sensitive or new.subject.is_sensitive):
+            return found
+        # Where it broke is known; what is told of the place is read from texts that may be shown.
+        shown = [Layout(each, new.profile) for each in masked_pair(old.subject, new.subject)]
+        return first_break(shown[0], shown[1], common.head, common.messages)
 
     def _expired(self, last: Measured, now: Measured) -> Break | None:
         """Whether too much time passed; not if the provider says that it did read from its cache."""
@@ -193,6 +212,7 @@ class Meter:
             None if usage is None else usage.input_tokens,
             None if usage is None else usage.cached_tokens,
             now.tokenizer.is_estimate,
+            subject.unstored,
         )
 
 

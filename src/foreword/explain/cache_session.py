@@ -115,6 +115,7 @@ async def session_cache(
     profile: CacheProfile | None = None,
     tokenizer: Tokenizer | None = None,
     lifetime: int | None = None,
+    masked: bool = False,
 ) -> SessionCache:
     """A session's requests one by one: what could be reused, what was, and who broke it.
 
@@ -124,11 +125,12 @@ async def session_cache(
         profile: the rules of a provider; None for those of each request's own.
         tokenizer: None for that of each request's model.
         lifetime: seconds after which the provider has forgotten; None for what the profile says.
+        masked: tell what is sensitive only as such.
 
     Raises:
         SessionError: the session cannot be read; as `foreword.explain.steps.subjects` says.
     """
-    meter, steps, name = Meter(profile, tokenizer, lifetime), list[CacheStep](), session
+    meter, steps, name = Meter(profile, tokenizer, lifetime, masked=masked), list[CacheStep](), session
     async for subject in await subjects(log, session):
         steps.append(meter.step(subject))
         name = subject.location.session if subject.location is not None else name

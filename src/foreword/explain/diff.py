@@ -6,11 +6,12 @@ A diff holds enough to be applied: `Diff.apply` makes the content of the new pro
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 from foreword.errors import DiffMismatchError
 from foreword.explain.listing import Edit, applied, edits
+from foreword.explain.masking import masked_pair
 from foreword.explain.provenance import origin_to_json
 from foreword.explain.subject import Part, PartTool, Variable
 from foreword.explain.words import Piece, word_diff
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelConfig
 
-__all__ = ["Action", "Change", "ChangeKind", "Content", "Diff", "HistoryChange", "diff_of"]
+__all__ = ["Action", "Change", "ChangeKind", "Content", "Diff", "HistoryChange", "compared", "diff_of"]
 
 ChangeKind: TypeAlias = Literal["section", "context", "variable", "tool"]
 Action: TypeAlias = Literal["added", "removed", "moved", "changed", "moved and changed", "taken over"]
@@ -170,6 +171,7 @@ class Diff:
         sections, contexts, tools, variables: what became of them; what did not change is not told.
         history: what became of the history; None if there is nothing to tell.
         config: model and settings before and after; None if they are the same.
+        unstored: in words, what of each of the two the log does not hold: marks stand for it.
     """
 
     old_title: str
@@ -180,6 +182,7 @@ class Diff:
     variables: tuple[Change, ...] = ()
     history: HistoryChange | None = None
     config: tuple[ModelConfig | None, ModelConfig | None] | None = None
+    unstored: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     _sizes: tuple[int, int, int] = field(default=(0, 0, 0), repr=False)
 
     @property
@@ -225,6 +228,7 @@ class Diff:
             "new": self.new_title,
             "changes": [change.to_json() for change in self.changes],
             "history": None if self.history is None else self.history.to_json(),
+            "unstored": [list(each) for each in self.unstored],
             "config": None if config is None else [None if each is None else each.to_json() for each in config],
         }
 
@@ -232,13 +236,43 @@ class Diff:
         return ("sections", self.sections), ("contexts", self.contexts), ("tools", self.tools)
 
 
-def diff_of(old: Subject, new: Subject) -> Diff:
+class _Comparable(Protocol):
+    """What a diff can be made of; a `Subject` is one."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def sections(self) -> tuple[Part, ...]: ...
+    @property
+    def contexts(self) -> tuple[Part, ...]: ...
+    @property
+    def tools(self) -> tuple[PartTool, ...]: ...
+    @property
+    def variables(self) -> tuple[Variable, ...]: ...
+    @property
+    def messages(self) -> tuple[RequestMessage, ...]: ...
+    @property
+    def config(self) -> ModelConfig | None: ...
+
+
+def diff_of(old: Subject, new: Subject, *, masked: bool = False) -> Diff:
     """What differs between two prompts: of a log, of a deployment, of two agents; in any combination.
 
     Args:
         old: the prompt before.
         new: the prompt after.
+        masked: tell what is sensitive only as such; then the diff cannot be applied.
     """
+    lost = old.unstored, new.unstored
+    if not masked:
+        return replace(compared(old, new), unstored=lost)
+    shown = masked_pair(old, new)
+    # Messages that read the same when they are masked need not be the same.
+    return replace(compared(*shown), history=_history(old.messages, new.messages, shown[1].messages), unstored=lost)
+
+
+def compared(old: _Comparable, new: _Comparable) -> Diff:
+    """What differs between two prompts, wherever they are from."""
     return Diff(
         old.title,
         new.title,
@@ -246,9 +280,9 @@ def diff_of(old: Subject, new: Subject) -> Diff:
         _changes("context", old.contexts, new.contexts),
         _changes("tool", old.tools, new.tools),
         _variable_changes(old.variables, new.variables),
-        _history(old.messages, new.messages),
+        _history(old.messages, new.messages, new.messages),
         None if _config(old) == _config(new) else (old.config, new.config),
-        (len(old.sections), len(old.contexts), len(old.tools)),
+        _sizes=(len(old.sections), len(old.contexts), len(old.tools)),
     )
 
 
@@ -292,20 +326,23 @@ def _counts(one: Part | PartTool) -> JsonValue:
     return [one.name, _text(one), *_whose(one.origin)]
 
 
-def _config(subject: Subject) -> bytes:
+def _config(subject: _Comparable) -> bytes:
     """Model and settings as bytes: the order of settings counts."""
     return b"" if subject.config is None else canonical_json(subject.config.to_json())
 
 
-def _history(old: Sequence[RequestMessage], new: Sequence[RequestMessage]) -> HistoryChange | None:
+def _history(
+    old: Sequence[RequestMessage], new: Sequence[RequestMessage], told: Sequence[RequestMessage]
+) -> HistoryChange | None:
+    """What became of the history; what came is taken from how the new one is told."""
     kept = 0
     for one, other in zip(old, new, strict=False):
-        if one is not other and one.message != other.message:
+        if not one.says_as(other):
             break
         kept += 1
     if kept == len(old) == len(new):
         return None
-    return HistoryChange(kept, len(old) - kept, tuple(each.message for each in new[kept:]))
+    return HistoryChange(kept, len(old) - kept, tuple(each.message for each in told[kept:]))
 
 
 def _check(what: str, change: Change, things: Sequence[Part] | Sequence[PartTool]) -> None:

@@ -77,7 +77,7 @@ def _same_messages(old: Sequence[RequestMessage], new: Sequence[RequestMessage])
     if tuple(old[:size]) == tuple(new[:size]):  # by identity, as between the steps of a session
         return size
     pairs = enumerate(zip(old, new, strict=False))
-    return next((at for at, (one, other) in pairs if one is not other and one.message != other.message), size)
+    return next((at for at, (one, other) in pairs if not one.says_as(other)), size)
 
 
 def common_of(last: Measured, now: Measured) -> Common:

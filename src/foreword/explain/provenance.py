@@ -1,4 +1,4 @@
-"""Provenance: who put a stretch of text, or a line, into a prompt; and where in the log it was first seen.
+"""Provenance: who put a stretch of text, or a line, into a prompt.
 
 A stretch may stand in the system text, in the snapshot of the runtime contexts, in a tool's schema or in the history.
 Each place where it stands is an `Occurrence`, cut into `Stretch`es of one owner each.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from foreword.errors import TextNotFoundError
 from foreword.explain.subject import UNKNOWN
@@ -19,15 +19,29 @@ from foreword.wire.request import tool_to_json
 if TYPE_CHECKING:
     from foreword.explain.subject import PartTool, RequestMessage, Subject
     from foreword.jsonvalue import JsonValue
+    from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.origin import Origin
     from foreword.prompt.spans import Span, Spans
 
-__all__ = ["Occurrence", "Place", "Stretch", "explain_line", "find_text", "message_owner", "origin_to_json", "texts_of"]
+__all__ = [
+    "EARLIER_CONTEXTS",
+    "Occurrence",
+    "Place",
+    "Stretch",
+    "explain_line",
+    "find_text",
+    "message_owner",
+    "origin_to_json",
+    "texts_of",
+    "texts_of_tool",
+]
 
 Place: TypeAlias = Literal["system", "contexts", "tool", "message"]
 """Where a stretch stands: in the system text, in the snapshot, in a tool's schema, in a message of the history."""
 
 MOST = 100  # occurrences that are told of one text
+EARLIER_CONTEXTS: Final = "earlier contexts"
+"""Whose a message is that told the runtime contexts as they were once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +147,7 @@ def find_text(subject: Subject, text: str) -> tuple[Occurrence, ...]:
         if len(found) == MOST:
             break
     if not found:
-        raise TextNotFoundError(text, subject.title, _nearly(subject, text))
+        raise TextNotFoundError(text, subject.title, _nearly(subject, text) + _perhaps(subject))
     return tuple(found)
 
 
@@ -163,7 +177,7 @@ def explain_line(subject: Subject, number: int, place: Literal["system", "contex
 def message_owner(message: RequestMessage) -> str:
     """Who a message of the history is from: the plugin that sent it, else its role."""
     if message.is_snapshot:
-        return "earlier contexts"
+        return EARLIER_CONTEXTS
     if message.source is not None:
         return message.source.name
     role = str(message.message.to_json()["role"])
@@ -226,12 +240,16 @@ def _stretch(span: Span, text: str) -> Stretch:
 
 def _in_tool(tool: PartTool, text: str) -> Iterator[Occurrence]:
     """In a tool's name or description as they read; in its parameters as JSON."""
-    told = tool_to_json(tool.schema)
-    parameters = json.dumps(told["parameters"], ensure_ascii=False)
-    for part in (tool.name, tool.schema.description, parameters):
+    for part in texts_of_tool(tool.schema):
         for at in _positions(part, text):
             stretch = Stretch(text, "literal", tool.origin, source=_source_of(tool.origin))
             yield Occurrence("tool", tool.name, *_line_and_column(part, at), (stretch,))
+
+
+def texts_of_tool(tool: ToolSchema) -> tuple[str, ...]:
+    """The texts of a tool, each of which is looked through: name, description, parameters as JSON."""
+    parameters = tool_to_json(tool)["parameters"]
+    return tool.name, tool.description, json.dumps(parameters, ensure_ascii=False)
 
 
 def _in_message(number: int, message: RequestMessage, text: str) -> Iterator[Occurrence]:
@@ -257,6 +275,11 @@ def _line_and_column(whole: str, at: int) -> tuple[int, int]:
 
 def _source_of(origin: Origin) -> str | None:
     return None if origin.source is None else str(origin.source)
+
+
+def _perhaps(subject: Subject) -> str:
+    """What to say of what could not be looked through."""
+    return f"; not in the log, so not looked through: {', '.join(subject.unstored)}" if subject.unstored else ""
 
 
 def _nearly(subject: Subject, text: str) -> str:

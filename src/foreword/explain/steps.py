@@ -1,17 +1,20 @@
 """The steps of a log as subjects: each request that was about to be sent, with its history and who wrote what.
 
 One walk over a session's events gives all of its requests; what does not change from one to the next (headers, spans,
-messages) is the same object in both, so that thousands of steps can be compared. Placeholders stand for what was
-erased.
+messages) is the same object in both, so that thousands of steps can be compared. Placeholders stand for what was erased
+or never stored; those in a header tell by a mark whether they stand for the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from foreword.errors import UnknownAddressError
-from foreword.explain.subject import UNKNOWN, PartTool, RequestMessage, Subject
+from foreword.explain.kept import KeptBlobs
+from foreword.explain.masking import sensitive_in
+from foreword.explain.subject import UNKNOWN, PartTool, RequestMessage, Sensitive, Subject
+from foreword.explain.unstored import MarkedHeader, is_lossy, marked_header
 from foreword.prompt.origin import ASSEMBLER
 from foreword.prompt.render import SNAPSHOT_OPENER
 from foreword.prompt.spans import SEPARATOR, Span, Spans
@@ -29,18 +32,22 @@ from foreword.session.events import (
     ToolAnswered,
     UserSaid,
 )
+from foreword.session.masking import masked_event
 from foreword.session.trace import StepExplanation, read_trace
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from foreword.session.chain import Record
     from foreword.session.events import Event, LoggedEvent
     from foreword.session.header import RequestHeader
     from foreword.session.log import Log
     from foreword.session.reading import SessionReader
     from foreword.session.trace import StepTrace
 
-__all__ = ["Subjects", "subject_at", "subject_before", "subjects"]
+__all__ = ["Request", "Subjects", "subject_at", "subject_before", "subject_pair", "subjects"]
+
+_NOTHING: Final = Sensitive()
 
 
 async def subject_at(log: Log, address: str) -> Subject:
@@ -57,9 +64,10 @@ async def subject_at(log: Log, address: str) -> Subject:
         NewerLogError: a newer version wrote the log.
     """
     location = await log.locate(address)
-    async for subject in Subjects(await log.reader(location.session), location.seq):
-        if subject.location is not None and subject.location.seq == location.seq:
-            return replace(subject, location=location)
+    walk = Subjects(await log.reader(location.session), location.seq)
+    while (request := await walk.request()) is not None:
+        if request.seq == location.seq:
+            return replace(await request.subject(), location=location)
     raise UnknownAddressError(address, "the log changed while it was read; ask again")
 
 
@@ -69,12 +77,29 @@ async def subject_before(log: Log, address: str) -> Subject | None:
     Raises:
         SessionError: as `subject_at`.
     """
-    location, last = await log.locate(address), None
-    async for subject in Subjects(await log.reader(location.session), location.seq):
-        if subject.location is not None and subject.location.seq >= location.seq:
-            break
-        last = subject
-    return last
+    location = await log.locate(address)
+    walk = Subjects(await log.reader(location.session), location.seq)
+    last: Request | None = None
+    while (request := await walk.request()) is not None and request.seq < location.seq:
+        last = request
+    return None if last is None else await last.subject()
+
+
+async def subject_pair(log: Log, address: str) -> tuple[Subject | None, Subject]:
+    """The request before the one behind an address, None if there is none, and that one; read in one walk.
+
+    Raises:
+        SessionError: as `subject_at`.
+    """
+    location = await log.locate(address)
+    walk = Subjects(await log.reader(location.session), location.seq)
+    last: Request | None = None
+    while (request := await walk.request()) is not None:
+        if request.seq == location.seq:
+            before = None if last is None else await last.subject()
+            return before, replace(await request.subject(), location=location)
+        last = request
+    raise UnknownAddressError(address, "the log changed while it was read; ask again")
 
 
 async def subjects(log: Log, session: str) -> Subjects:
@@ -108,56 +133,106 @@ class Subjects:
             reader: of the session.
             last: the number of the event after which no request is wanted; None for all.
         """
-        self._walk, self._events, self._last = _Walk(reader), reader.events(if_erased="mark"), last
+        self._walk, self._reader, self._last = _Walk(reader), reader, last
+        self._records = reader.records()
+        self._at_hand: list[tuple[Record, LoggedEvent]] = []  # the next one last
+        self._names: dict[str, str] = {}  # of tools, by the ids of calls
         self._over = False
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Subject:
+        request = await self.request()
+        if request is None:
+            raise StopAsyncIteration
+        return await request.subject()
+
+    async def request(self) -> Request | None:
+        """The next one, whose subject is made only if it is asked for; None behind the last."""
         while not self._over:
             done = await self._next()
             if done is not None:
-                return await self._walk.subject(done)
-        raise StopAsyncIteration
+                return done
+        return None
 
-    async def _next(self) -> _Attempt | None:
+    async def _next(self) -> Request | None:
         """Take in one more event; gives the attempt that ended with it."""
         walk = self._walk
-        logged = await anext(self._events, None)
+        if not self._at_hand:
+            chunk = await anext(self._records, None)
+            events = [] if chunk is None else await self._reader.with_contents(chunk, "mark", self._names)
+            self._at_hand = [*reversed(list(zip(chunk or (), events, strict=True)))]
+        record, logged = self._at_hand.pop() if self._at_hand else (None, None)
         is_past = logged is not None and self._last is not None and logged.seq > self._last and walk.open is None
-        if logged is None or is_past:
+        if record is None or logged is None or is_past:
             self._over = True
             return walk.open
-        return walk.take(logged)
+        return walk.take(logged, await self._lost(record))
+
+    async def _lost(self, record: Record) -> bytes | None:
+        """The digest of the message that an event brings, if the log does not hold that."""
+        digest = record.refs.get("message")
+        if digest is None:
+            return None
+        losses = await self._reader.losses()
+        return digest if digest in losses.erased or digest in losses.withheld else None
 
 
-class _Attempt:
-    """An attempt, with the state of the session when it was made."""
+class Request:
+    """An attempt, with the state of the session when it was made.
+
+    Attributes:
+        seq: the number of the event that says that it was made.
+        time: when, in milliseconds since 1970.
+        header: its configuration, system text and tools.
+        messages: its history.
+    """
 
     def __init__(self, walk: _Walk, logged: LoggedEvent, event: RequestAttempted) -> None:
+        """Make one in a walk."""
+        self._walk = walk
         self.seq, self.time, self.event = logged.seq, logged.time, event
         self.number = walk.steps
         self.header, self.trace = walk.header, walk.trace
         self.messages = tuple(walk.history)
         self.ended: RequestEnded | None = None
 
+    @property
+    def location(self) -> Location:
+        """Where in the log it is."""
+        event = self.event
+        session = self._walk.reader.id
+        return Location(session, self.number, event.turn, event.step, event.attempt, event.attempt, self.seq)
+
+    @property
+    def held_parts(self) -> tuple[str, ...]:
+        """The names of the runtime contexts that the model goes by."""
+        held = _held(self.messages)
+        return () if held is None or held.source is None else tuple(part.name for part in held.source.parts)
+
+    async def subject(self) -> Subject:
+        """All that is known about it."""
+        return await self._walk.subject(self)
+
 
 class _Walk:
     """Folds the events of a session into its requests."""
 
     def __init__(self, reader: SessionReader) -> None:
-        self.reader = reader
+        self.reader, self._blobs = reader, KeptBlobs(reader.blobs)
         self.history: list[RequestMessage] = []
         self.header: RequestHeader | None = None
         self.trace: StepTrace | None = None
         self.steps = 0
-        self.open: _Attempt | None = None  # an attempt whose outcome has not come yet
+        self.open: Request | None = None  # an attempt whose outcome has not come yet
         self._explained: tuple[object, StepExplanation] | None = None
         self._last: Subject | None = None
+        self._hidden: tuple[tuple[object, ...], Sensitive] | None = None
+        self._marks: tuple[RequestHeader, MarkedHeader] | None = None
 
-    def take(self, logged: LoggedEvent) -> _Attempt | None:
-        """Take the next event in; gives the attempt that ended with it, if one did."""
+    def take(self, logged: LoggedEvent, lost: bytes | None) -> Request | None:
+        """Take the next event in, and the digest of its message if that is lost; gives the attempt that it ended."""
         event = logged.event
         if isinstance(event, RequestEnded):
             done, self.open = self.open, None
@@ -166,32 +241,31 @@ class _Walk:
             return done
         done = self.open if isinstance(event, (RequestAttempted, StepStart)) else None
         if isinstance(event, RequestAttempted):
-            self.open = _Attempt(self, logged, event)
+            self.open = Request(self, logged, event)
         elif isinstance(event, StepStart):
             self.steps, self.trace, self.open = self.steps + 1, event.trace, None
         elif isinstance(event, HeaderWritten):
             self.header = event.header
         else:
-            self._remember(logged.seq, event)
+            self._remember(logged.seq, event, lost)
         return done
 
-    def _remember(self, seq: int, event: Event) -> None:
+    def _remember(self, seq: int, event: Event, lost: bytes | None) -> None:
         """What an event does to the history; the same as `foreword.session.state` does."""
-        if isinstance(event, UserSaid):
-            self.history.append(RequestMessage(event.message, seq, event.source))
-        elif isinstance(event, ToolAnswered) or (isinstance(event, AssistantSaid) and _says_something(event)):
-            self.history.append(RequestMessage(event.message, seq))
+        message = _message(seq, event, lost)
+        if message is not None:
+            shown = masked_event(event)
+            self.history.append(message if shown is event else replace(message, shown=_message(seq, shown, lost)))
         elif isinstance(event, HistoryReplaced):
             count = event.last - event.first + 1
-            self.history[event.first : event.last + 1] = [RequestMessage(event.message, seq, replaced=count)]
+            self.history[event.first : event.last + 1] = [
+                RequestMessage(event.message, seq, replaced=count, unstored=lost)
+            ]
 
-    async def subject(self, attempt: _Attempt) -> Subject:
+    async def subject(self, attempt: Request) -> Subject:
         """The subject of an attempt."""
-        header, event = attempt.header, attempt.event
-        assert header is not None  # noqa: S101 - no attempt is logged without
-        number = Location(
-            self.reader.id, attempt.number, event.turn, event.step, event.attempt, event.attempt, attempt.seq
-        )
+        marked, number = await self._marked(attempt), attempt.location
+        header = marked.header
         snapshot = _held(attempt.messages)
         explanation = await self._explanation(attempt, header, snapshot)
         subject = Subject(
@@ -206,7 +280,31 @@ class _Walk:
             attempt.time,
             None if attempt.ended is None else attempt.ended.usage,
         )
-        return self._sharing(subject)
+        sensitive = self._sensitive(subject, header, snapshot)
+        return self._sharing(replace(subject, sensitive=sensitive, unstored_parts=_unstored(marked, subject)))
+
+    async def _marked(self, attempt: Request) -> MarkedHeader:
+        """The header of an attempt, in which what the log does not hold is marked."""
+        header, digest = attempt.header, attempt.event.header
+        assert header is not None  # noqa: S101 - no attempt is logged without
+        assert digest is not None  # noqa: S101 - nor read without
+        known = self._marks
+        if known is None or known[0] is not header:
+            try:
+                marked = await marked_header(self._blobs, digest, header) if is_lossy(header) else MarkedHeader(header)
+            except BlobFault as fault:
+                raise await self.reader.told(fault, attempt.seq) from None
+            known = self._marks = header, marked
+        return known[1]
+
+    def _sensitive(self, subject: Subject, header: RequestHeader, snapshot: RequestMessage | None) -> Sensitive:
+        masks = {at: told for at, told in header.masks.items() if at not in header.in_place}
+        if not masks and (snapshot is None or snapshot.shown is None):
+            return _NOTHING
+        asked = (subject.spans, header, snapshot)
+        if self._hidden is None or any(one is not other for one, other in zip(self._hidden[0], asked, strict=True)):
+            self._hidden = asked, sensitive_in(subject.sections, masks, snapshot, subject.text)
+        return self._hidden[1]
 
     def _sharing(self, subject: Subject) -> Subject:
         """The subject, with what is equal in the last one taken from there."""
@@ -223,7 +321,7 @@ class _Walk:
         return subject
 
     async def _explanation(
-        self, attempt: _Attempt, header: RequestHeader, snapshot: RequestMessage | None
+        self, attempt: Request, header: RequestHeader, snapshot: RequestMessage | None
     ) -> StepExplanation:
         if attempt.trace is None:
             return _unexplained(header)
@@ -233,11 +331,29 @@ class _Walk:
             return self._explained[1]
         try:
             gone = Gone(erased=(await self.reader.losses()).erased)
-            told = await read_trace(self.reader.blobs, *asked, gone)
+            told = await read_trace(self._blobs, *asked, gone)
         except BlobFault as fault:
             raise await self.reader.told(fault, attempt.seq) from None
         self._explained = (asked, told)
         return told
+
+
+def _message(seq: int, event: Event, lost: bytes | None) -> RequestMessage | None:
+    """The message that an event adds to the history."""
+    if isinstance(event, UserSaid):
+        return RequestMessage(event.message, seq, event.source, unstored=lost)
+    if isinstance(event, ToolAnswered) or (isinstance(event, AssistantSaid) and _says_something(event)):
+        return RequestMessage(event.message, seq, unstored=lost)
+    return None
+
+
+def _unstored(marked: MarkedHeader, subject: Subject) -> tuple[str, ...]:
+    """In words, what of a header the log does not hold."""
+    if not (marked.sections or marked.tools or marked.config):
+        return ()
+    sections = [f"section {part.name}" for at, part in enumerate(subject.sections) if at in marked.sections]
+    tools = [f"tool {at + 1}" for at in sorted(marked.tools)]
+    return (*sections, *tools, *(("the model and its settings",) if marked.config else ()))
 
 
 def _says_something(event: AssistantSaid) -> bool:

@@ -7,7 +7,7 @@ those of a log; what comes after cannot tell the two apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from foreword.kernel.source import Source
@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelConfig
 
-__all__ = ["UNKNOWN", "Part", "PartKind", "PartTool", "RequestMessage", "Subject", "Variable", "subject_of"]
+__all__ = [
+    "UNKNOWN",
+    "Part",
+    "PartKind",
+    "PartTool",
+    "RequestMessage",
+    "Sensitive",
+    "Subject",
+    "Variable",
+    "subject_of",
+]
 
 PartKind: TypeAlias = Literal["section", "context"]
 
@@ -82,11 +92,32 @@ class RequestMessage:
     seq: int | None = None  # of the event that brought it
     source: MessageSource | None = None  # who wrote it, if it was not the user, the model or a tool
     replaced: int = 0  # if it stands for others (a compaction), how many
+    shown: RequestMessage | None = None  # as it may be shown, if something in it is sensitive
+    unstored: bytes | None = None  # if the log does not hold it, the digest of what it stands for
 
     @property
     def is_snapshot(self) -> bool:
         """Whether it tells the runtime contexts."""
         return self.source is not None and self.source.kind == RUNTIME_CONTEXT
+
+    def says_as(self, other: RequestMessage) -> bool:
+        """Whether it says what another one does; of what the log does not hold, only if that is sure."""
+        return self is other or (self.message == other.message and self.unstored == other.unstored)
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """What of a prompt is not to be shown, by name; see `foreword.explain.masking`."""
+
+    variables: frozenset[str] = frozenset()  # their values, wherever they stand
+    sections: frozenset[str] = frozenset()  # as wholes
+    contexts: frozenset[str] = frozenset()  # as wholes
+
+    def united(self, other: Sensitive) -> Sensitive:
+        """What is sensitive in one of two prompts."""
+        return Sensitive(
+            self.variables | other.variables, self.sections | other.sections, self.contexts | other.contexts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +135,9 @@ class Subject:
         location: where in the log it is; None for a live prompt.
         time: when its request was about to be sent, in milliseconds since 1970; None for a live prompt.
         usage: what the provider says that the request cost, if it was logged.
+        sensitive: what of it is not to be shown; of messages each says so itself.
+        unstored_parts: in words, what of it but messages the log does not hold: marks stand for it, see
+            `foreword.explain.unstored`; of messages each says so itself.
     """
 
     title: str
@@ -116,6 +150,25 @@ class Subject:
     location: Location | None = None
     time: int | None = None
     usage: Usage | None = None
+    sensitive: Sensitive = field(default_factory=Sensitive)
+    unstored_parts: tuple[str, ...] = ()
+
+    @property
+    def unstored(self) -> tuple[str, ...]:
+        """In words, what of it the log does not hold. Sizes are those of what stands in its place."""
+        messages = sum(each.unstored is not None for each in self.messages)
+        told = (f"{messages:,} message{'' if messages == 1 else 's'}",) if messages else ()
+        return (*self.unstored_parts, *told)
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether something of it is not to be shown."""
+        return self.sensitive != Sensitive() or any(each.shown is not None for each in self.messages)
+
+    @property
+    def held_snapshot(self) -> RequestMessage | None:
+        """The message that tells the runtime contexts which the model goes by: the newest."""
+        return next((each for each in reversed(self.messages) if each.is_snapshot), None)
 
     @property
     def text(self) -> str:
@@ -161,6 +214,7 @@ def subject_of(rendering: Rendering, title: str = "the prompt", *, config: Model
     """
     settle = _settler()
     pairs = zip(rendering.tools, rendering.tool_origins, strict=True)
+    variables, contexts = rendering.sensitive
     return Subject(
         title,
         _settled(rendering.spans, rendering.text, settle),
@@ -168,6 +222,7 @@ def subject_of(rendering: Rendering, title: str = "the prompt", *, config: Model
         tuple(PartTool(tool, UNKNOWN if origin is None else settle(origin)) for tool, origin in pairs),
         rendering.trace,
         config=config,
+        sensitive=Sensitive(variables, contexts=contexts),
     )
 
 

@@ -83,12 +83,14 @@ class TokenReport:
         tokenizer: what it was counted with.
         is_estimate: whether those are not the model's own tokens.
         costs: of all parts, the largest first.
+        unstored: in words, what the log does not hold: counted is what stands in its place.
     """
 
     title: str
     tokenizer: str
     is_estimate: bool
     costs: tuple[Cost, ...]
+    unstored: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -126,6 +128,7 @@ class TokenReport:
             "title": self.title,
             "tokenizer": self.tokenizer,
             "is_estimate": self.is_estimate,
+            "unstored": list(self.unstored),
             "tokens": self.total,
             "bytes": self.bytes,
             "parts": [cost.to_json() for cost in self.costs],
@@ -150,7 +153,7 @@ def tokens_of(subject: Subject, tokenizer: Tokenizer | None = None) -> TokenRepo
         known = sums.get(key)
         sums[key] = cost if known is None else _plus(known, cost)
     costs = sorted(sums.values(), key=lambda cost: (-cost.tokens, cost.kind, cost.name, cost.owner))
-    return TokenReport(subject.title, counter.name, counter.is_estimate, tuple(costs))
+    return TokenReport(subject.title, counter.name, counter.is_estimate, tuple(costs), subject.unstored)
 
 
 def tool_text(tool: ToolSchema) -> str:

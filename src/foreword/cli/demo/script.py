@@ -73,13 +73,13 @@ _TURNS: Final[tuple[tuple[Change, str], ...]] = (
 )
 _STEPS: Final[tuple[Step, ...]] = (
     _OVERLOADED,
-    call_tools(find_order={"order": 4711}, usage=Usage(310, 18, 0)),
+    call_tools(find_order={"order": 4711}, usage=Usage(310, 18)),
     Reply("It was sent on Monday with Parcel Post.", usage=Usage(355, 12, 310)),
-    call_tools(track_parcel={"order": 4711}, usage=Usage(430, 18, 0)),
+    call_tools(track_parcel={"order": 4711}, usage=Usage(430, 18, 140)),
     Reply("Customs in Bremen opened it, and damaged one book. I am sorry.", usage=Usage(480, 17, 430)),
     call_tools(refund={"order": 4711, "cents": 2490}, usage=Usage(540, 24, 0)),
     Reply("I have refunded 24.90 EUR.", usage=Usage(585, 10, 540)),
-    Reply("The refund desk is closed now, so I cannot refund it today.", usage=Usage(560, 14, 0)),
+    Reply("The refund desk is closed now, so I cannot refund it today.", usage=Usage(560, 14, 70)),
     Reply("Please write again tomorrow, from 9:00 on.", usage=Usage(250, 11, 170)),
 )
 STORY: Final = (

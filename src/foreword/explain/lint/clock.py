@@ -25,15 +25,18 @@ def can_move_clock() -> bool:
 
 
 @contextmanager
-def moved_clock() -> Generator[None]:
-    """Let this process, all its threads included, see another time: a year, a month and some hours on.
+def moved_clock(to: datetime | timedelta = _STEP) -> Generator[None]:
+    """Let this process, all its threads included, see another time: by default a year, a month and some hours on.
 
     Only the time of day moves. What event loops measure timeouts with goes on as it was.
+
+    Args:
+        to: the time that it is to be, or how far from now.
 
     Raises:
         ImportError: the library that moves it is not installed; see `can_move_clock`.
     """
     import time_machine
 
-    with time_machine.travel(datetime.now(UTC) + _STEP, tick=True):
+    with time_machine.travel(datetime.now(UTC) + to if isinstance(to, timedelta) else to, tick=True):
         yield

@@ -34,26 +34,29 @@ def find(survey: Survey) -> Iterator[Finding]:
     """Look at the sections in force and at the values that they use."""
     seen: set[Text] = set()
     for branch in survey.branches:
-        for text in _texts(branch):
+        for text, is_sensitive in _texts(branch):
             if text not in seen:
                 seen.add(text)
-                yield from _in(text, survey)
+                yield from _in(text, survey, is_sensitive=is_sensitive)
 
 
-def _texts(branch: Branch) -> Iterator[Text]:
-    yield from branch.sections
+def _texts(branch: Branch) -> Iterator[tuple[Text, bool]]:
+    """The texts, and whether each of them must not be quoted."""
+    yield from ((section, False) for section in branch.sections)
     used = {name for section in branch.sections for name in section.template.names}
     for name in sorted(used):
         entry, value = branch.variable(name), branch.values.get(name)
         if entry is not None and value:
-            yield Text("variable", name, value, entry.origin, is_made=entry.provider.call is not None)
+            text = Text("variable", name, value, entry.origin, is_made=entry.provider.call is not None)
+            yield text, entry.sensitive
 
 
-def _in(text: Text, survey: Survey) -> Iterator[Finding]:
+def _in(text: Text, survey: Survey, *, is_sensitive: bool) -> Iterator[Finding]:
     for what, pattern in _forms().items():
         found = pattern.search(text.text)
         if found is not None and not (what in _WRITTEN and (text.is_made or _is_written(text, found[0]))):
-            message = f"{text.label} holds {what} ({survey.hide(found[0])[:60]}), which is another one in each process"
+            quoted = "" if is_sensitive else f" ({survey.hide(found[0])[:60]})"
+            message = f"{text.label} holds {what}{quoted}, which is another one in each process"
             yield RULE.finding(text.origin, text.name, message, _WAY_OUT, place=text.place(found.start()))
 
 

@@ -92,7 +92,9 @@ class _Comparison:
         old, new = self.first.variables.get(name), self.later.variables.get(name)
         if old != new:
             user = next(section.name for section in self.branch.sections if name in section.template.names)
-            how = change(self.hide(old or ""), self.hide(new or ""))
+            entry = self.branch.variable(name)
+            is_sensitive = entry is not None and entry.sensitive
+            how = "how is sensitive" if is_sensitive else change(self.hide(old or ""), self.hide(new or ""))
             yield f'variable "{name}", which section "{user}" refers to, differs {self.cause}: {how}'
 
     def _about_tools(self) -> Iterator[tuple[str, str]]:

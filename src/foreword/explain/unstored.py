@@ -1,0 +1,95 @@
+"""What the log does not hold of a header: marks that tell one content from another, though neither is there.
+
+A log may be told not to store what is sensitive, or nothing at all, and content can be erased. Its placeholder is the
+same whatever stood there, so a value that changed would look as if it had not. But the digests are there: each
+placeholder gets the beginning of its own, ``[not stored, 3f2a9c1e]``. The same mark is the same content. Another one is
+another content, unless it is salted: what is sensitive gets a new salt in each session, and whenever one is resumed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from foreword.prompt.sensitive import SENSITIVE
+from foreword.session.placeholders import ERASED, NOT_STORED, config_in_place, tool_in_place
+from foreword.session.tree import read_whole_root
+from foreword.wire.request import ModelConfig
+
+if TYPE_CHECKING:
+    from foreword.session.blobs import Blobs
+    from foreword.session.header import RequestHeader
+
+__all__ = ["MARK", "MEANING", "MarkedHeader", "is_lossy", "marked_header"]
+
+_PLACEHOLDERS: Final = (NOT_STORED, ERASED, SENSITIVE)
+_SHOWN: Final = 8  # hex digits of a digest
+
+MARK: Final = re.compile(r"\[(?:not stored|erased|sensitive)(?:, (?:changed|(?:salted )?[0-9a-f]{8}))?\]")
+"""What stands in the place of something that the log does not hold, or that is not to be shown."""
+
+MEANING: Final = (
+    "The same mark stands for the same content, another one for another; but a salted one is new in each session, and "
+    "once more when that is resumed, so there nobody can tell. Sizes are those of the marks."
+)
+"""What a reader of marks has to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedHeader:
+    """A header whose placeholders are marked."""
+
+    header: RequestHeader
+    sections: frozenset[int] = frozenset()  # the positions of those that the log does not hold
+    tools: frozenset[int] = frozenset()
+    config: bool = False  # whether model and settings are not there
+
+
+def is_lossy(header: RequestHeader) -> bool:
+    """Whether placeholders stand in a header, as it was read from a log."""
+    return bool(header.in_place or _lost_tools(header)) or header.config == config_in_place()
+
+
+async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader) -> MarkedHeader:
+    """A header with its placeholders marked.
+
+    Args:
+        blobs: where its tree is.
+        digest: of its root.
+        header: as it was read, with placeholders.
+
+    Raises:
+        BlobFault: the tree is missing or wrong.
+    """
+    (sections, tools, *_), (config, *_), salted = await read_whole_root(blobs, digest)
+    texts = [
+        _marked(text, sections[at], is_salted=at in salted) if at in header.in_place else text
+        for at, text in enumerate(header.sections)
+    ]
+    lost = _lost_tools(header)
+    schemas = [
+        replace(tool, description=_marked(tool.description, tools[at])) if at in lost else tool
+        for at, tool in enumerate(header.tools)
+    ]
+    is_lost = header.config == config_in_place()
+    told = ModelConfig(header.config.provider, config.hex()[:_SHOWN]) if is_lost else header.config
+    marked = replace(header, sections=tuple(texts), tools=tuple(schemas), config=told)
+    return MarkedHeader(marked, header.in_place, lost, is_lost)
+
+
+def _lost_tools(header: RequestHeader) -> frozenset[int]:
+    """The positions of tools that are placeholders."""
+    marks = (NOT_STORED, ERASED)
+    return frozenset(
+        at for at, tool in enumerate(header.tools) if any(tool == tool_in_place(at, mark) for mark in marks)
+    )
+
+
+def _marked(text: str, digest: bytes, *, is_salted: bool = False) -> str:
+    """A placeholder, or a text that holds some, with the digest of what it stands for."""
+    mark = f"{'salted ' if is_salted else ''}{digest.hex()[:_SHOWN]}"
+    told = text
+    for each in _PLACEHOLDERS:
+        told = told.replace(each, f"{each[:-1]}, {mark}]")
+    return told
