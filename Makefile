@@ -9,12 +9,11 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-run: env ## show the review example's prompt, then play a session, log it, and rebuild it from its log
+run: env ## show the review example's prompt, then play a session, log and rebuild it, and ask whose doing its prompts were
 	@.venv/bin/foreword show examples/review/foreword.yaml --agent reviewer --annotate --contexts --tools
-	@printf '\n$$ foreword demo    # in a temporary folder, removed afterwards\n'
-	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cd "$$folder" && "$(CURDIR)/.venv/bin/foreword" demo
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" sh scripts/play.sh
 
-test: env ## everything that CI checks; on every Python from 3.11 to 3.13 found here, slow tests on the main one only
+test: env ## everything that CI checks; all of it on the main Python, most on the newest one found here, the core on others
 	@bash scripts/test.sh all
 
 quick: env ## the checks for between two edits, in under a minute

@@ -199,6 +199,8 @@ class _Reading:
             mark, begun = error.problem_mark or error.context_mark, error.context_mark
             told = ", ".join(part for part in (error.problem, error.context) if part)
             where = "" if begun is None or begun is mark else f" that begins in line {begun.line + 1}"
+            if mark is not None and _is_tab(text, mark):
+                where += "; it is a tab, and YAML is indented with spaces"
             self.stop((1, 1) if mark is None else (mark.line + 1, mark.column + 1), f"this is no YAML: {told}{where}")
         except yaml.YAMLError as error:  # characters, mostly; `decoded` has seen to those
             self.stop((1, 1), f"this is no YAML: {error}")
@@ -366,6 +368,11 @@ def _holding(value: Any, children: dict[str | int, tuple[tuple[int, int], _Node]
 
 def _place(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def _is_tab(text: str, mark: Any) -> bool:
+    lines = re.split("\r\n|\r|\n", text)
+    return lines[mark.line][mark.column : mark.column + 1] == "\t" if mark.line < len(lines) else False
 
 
 def _end_of(text: str) -> tuple[int, int]:

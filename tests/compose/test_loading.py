@@ -222,6 +222,29 @@ async def test_names_of_tools(folder: Folder) -> None:
         assert "matches no tool" in app.warnings[0].message
 
 
+@pytest.mark.anyio
+async def test_a_change_of_what_nobody_contributes(folder: Folder) -> None:
+    """A misspelt name under ``sections`` would leave in what was to go: it is a warning with the nearest name."""
+    misspelt = EXAMPLE.replace("growth:upsell", "acme-billing:rulse")
+    async with folder.open(misspelt) as app:
+        (warning,) = app.warnings
+        assert places(app.warnings) == [(8, "sections.acme-billing:rulse")]
+        assert "changes nothing" in warning.message
+        assert 'did you mean "acme-billing:rules"?' in warning.message
+    changes = "sections:\n  deployment:persona: {text: Hi.}\n  b:late: {enabled: false}\n  b:now: {enabled: false}\n"
+    folder.write(
+        "bare.py",
+        """
+        from foreword import SystemPrompt
+        def bare(prompt: SystemPrompt) -> None:
+            prompt.section("b:late", "Late.", order=1, when=lambda context: False)
+            prompt.context("b:now", "Now.", order=1)
+    """,
+    )
+    async with folder.open(f"plugins: [{{id: b, use: 'bare:bare'}}]\n{changes}") as app:
+        assert app.warnings == ()
+
+
 LATE_TOOLS = """
 from foreword import AssembleContext, ContextKey, SystemPrompt, ToolSchema
 TENANT = ContextKey("tenant", str)

@@ -303,6 +303,7 @@ class _Opening:
         await self._change_sections()
         agents = {name: await self._agent(entry) for name, entry in self._deployment.agents.items()}
         self._faults.check()
+        self._note_idle_changes()
         return App(
             self._ctx,
             self._ctx.require(SystemPrompt),
@@ -356,6 +357,15 @@ class _Opening:
         if deployment.sections:
             self._note_trouble(("sections",), await _settled(self._ctx.mount(changes)))
 
+    def _note_idle_changes(self) -> None:
+        """Warn of sections that the file changes and nobody contributes; they may still come, so it is no fault."""
+        refs = [ref for fiber in _plugins_below(self._ctx.fiber) for ref in fiber.contributions]
+        names = {ref.name for ref in refs if ref.kind in ("section", "context")}
+        for name, change in self._deployment.sections.items():
+            if name not in names:
+                why = "changes nothing: nobody contributes a section or context of that name"
+                self._warn(change.path, f"{why}; {did_you_mean(name, names, 'sections and contexts')}")
+
     async def _agent(self, entry: AgentEntry) -> SystemPrompt:
         faults, ctx = self._faults, self._ctx.scope(entry.name)
         own = own_of(entry, self._deployment, lambda way, error: faults.add(way, str(error)))
@@ -365,9 +375,11 @@ class _Opening:
             if remark.is_fault:
                 faults.add(remark.path, remark.message)
             else:
-                line = faults.line(remark.path)
-                self._warnings.append(Fault(faults.name, line, spelled(remark.path), remark.message))
+                self._warn(remark.path, remark.message)
         return view
+
+    def _warn(self, path: Way, message: str) -> None:
+        self._warnings.append(Fault(self._faults.name, self._faults.line(path), spelled(path), message))
 
     # -- trouble -------------------------------------------------------------------------------------------------------
 
