@@ -8,11 +8,11 @@ from foreword.cli.terminal import Piece
 from foreword.cli.wrapping import wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from foreword.cli.terminal import Row, Screen
 
-__all__ = ["count", "heading", "unstored_rows"]
+__all__ = ["count", "heading"]
 
 
 def heading(title: str, facts: str, screen: Screen) -> Iterator[Row]:
@@ -24,16 +24,6 @@ def heading(title: str, facts: str, screen: Screen) -> Iterator[Row]:
     else:
         yield from ((Piece(row, "bold"),) for row in wrapped(title, screen.width))
         yield from ((Piece(row, "dim"),) for row in wrapped(facts, screen.width))
-
-
-def unstored_rows(screen: Screen, *unstored: Sequence[str]) -> Iterator[Row]:
-    """The rows that tell what the log does not hold of some prompts; none if it holds all."""
-    from foreword.explain.telling import unstored_words
-
-    told = unstored_words(*unstored)
-    if told:
-        yield ()
-        yield from ((Piece(row, "dim"),) for row in wrapped(screen.told(told), screen.width))
 
 
 def count(number: int, noun: str) -> str:
