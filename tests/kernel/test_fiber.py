@@ -1345,7 +1345,7 @@ async def test_a_plugin_that_gives_something_back(form: str) -> None:
 
     async with kernel() as ctx:
         fiber = ctx.mount(made("p", lambda ctx: later() if form == "async" else 3))
-        with pytest.raises(InvalidPluginError, match="gave back a int; give nothing, or yield once"):
+        with pytest.raises(InvalidPluginError, match="gave back an int; give nothing, or yield once"):
             await fiber.ready()
 
 

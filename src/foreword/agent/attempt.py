@@ -19,7 +19,6 @@ from foreword.errors import NoModelError, WrongAnswerError
 from foreword.prompt.text import described
 from foreword.session.events import (
     AssistantSaid,
-    BodyDigest,
     HeaderWritten,
     Note,
     RequestAttempted,
@@ -60,7 +59,7 @@ async def make_attempt(run: Run, prepared: Prepared, number: int) -> Answer:
     _write_header(run, header)
     request = replace(header.request(run.session.messages), origins=_origins(prepared, header))
     answer = Answer(header.config)
-    body = BodyDigest.of(adapter.name, adapter.version, adapter.body(request))
+    body = run.session.body_digest(adapter.name, adapter.version, adapter.body(request))
     run.session.append(RequestAttempted(run.turn, run.step, number, body))
     try:
         await run.session.flush()

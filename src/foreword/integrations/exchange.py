@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from foreword.agent.models import failures
 from foreword.integrations.formats import Format, format_of
 from foreword.integrations.formats.answers import events_of
-from foreword.integrations.told import NO_CREDITS, Answered, Credits, Sent, Told
+from foreword.integrations.told import NO_CREDITS, Answered, Body, Credits, Sent, Told
 from foreword.prompt.spans import SEPARATOR
-from foreword.session.events import BodyDigest
 from foreword.wire.chunks import Finish, ModelFailure
 from foreword.wire.request import ModelConfig, ModelRequest
 
@@ -50,9 +49,8 @@ def sent_of(format: Format, content: bytes, host: str, where: Where, *, retry: b
     """
     told = format.read(json.loads(content))
     config = ModelConfig(where.provider or _HOSTS.get(host, host), told.model, told.settings)
-    return Sent(
-        _fitted(told, config, content), config, where.credits, BodyDigest.of(format.name, VERSION, content), retry
-    )
+    body = Body(format.name, VERSION, content)
+    return Sent(_fitted(told, config, content), config, where.credits, body, retry)
 
 
 def _fitted(told: Told, config: ModelConfig, content: bytes) -> Told:

@@ -89,7 +89,8 @@ class Lane:
         """
         session = self.session
         self._give_up_attempt(_NO_ANSWER)
-        is_retry = sent.retry and session.step_open and self._body == sent.body.digest
+        body = session.body_digest(sent.body.adapter, sent.body.version, sent.body.content)
+        is_retry = sent.retry and session.step_open and self._body == body.digest
         if not is_retry:
             self._enter_step(sent)
         told = missed.told()
@@ -97,8 +98,8 @@ class Lane:
             session.append(Note(MISSED, told))
             missed.forget(told)
         self._number = self._number + 1 if is_retry else 1
-        session.append(RequestAttempted(session.turn, session.step, self._number, sent.body))
-        self._body, self._attempts = sent.body.digest, self._attempts + 1
+        session.append(RequestAttempted(session.turn, session.step, self._number, body))
+        self._body, self._attempts = body.digest, self._attempts + 1
         self.attempt = self._attempts
         return self._attempts
 

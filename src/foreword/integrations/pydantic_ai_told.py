@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_ai import messages as parts
 from pydantic_core import to_jsonable_python
 
-from foreword.integrations.told import Answered, Credit, Credits, Heard, Sent, Told
+from foreword.integrations.told import Answered, Body, Credit, Credits, Heard, Sent, Told
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.spans import SEPARATOR
-from foreword.session.events import BodyDigest, MessageSource
+from foreword.session.events import MessageSource
 from foreword.wire.chunks import Finish, ModelFailure, Usage
 from foreword.wire.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from foreword.wire.request import ModelConfig, ModelRequest, canonical_json
@@ -92,7 +92,7 @@ def sent_to(
     config = ModelConfig(model.system, model.model_name, _plain(settings))
     told = Told(model.model_name, config.settings, instructions, tools, history)
     request = ModelRequest(SEPARATOR.join(instructions), tools, tuple(heard.message for heard in history), config)
-    return Sent(told, config, credits, BodyDigest.of("pydantic-ai", VERSION, request.canonical()))
+    return Sent(told, config, credits, Body("pydantic-ai", VERSION, request.canonical()))
 
 
 def _plain(settings: ModelSettings | None) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from foreword.wire.messages import AssistantMessage
 if TYPE_CHECKING:
     from foreword.integrations.shape import Shape
     from foreword.prompt.contributions import ToolSchema
-    from foreword.session.events import BodyDigest, MessageSource
+    from foreword.session.events import MessageSource
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelConfig
 
-__all__ = ["NO_CREDITS", "Answered", "Credit", "Credits", "Heard", "Sent", "Told"]
+__all__ = ["NO_CREDITS", "Answered", "Body", "Credit", "Credits", "Heard", "Sent", "Told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,22 @@ NO_CREDITS = Credits("application")
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes that are sent, or what stands for them; the log has their digest."""
+
+    adapter: str  # the format
+    version: str  # begins with the level
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """A request that is about to be sent."""
 
     told: Told
     config: ModelConfig
     credits: Credits
-    body: BodyDigest  # of the bytes; its version begins with the level
+    body: Body
     retry: bool = False  # the SDK tries the last request again
 
 

@@ -110,6 +110,7 @@ class Body:
         "_contexts",
         "_digest",
         "_parts",
+        "_said",
         "_sections",
         "_spans",
         "_told",
@@ -150,6 +151,7 @@ class Body:
         self.text = text
         self._weave = weave
         self._parts: Sequence[str] | None = None
+        self._said: tuple[str, ...] | None = None
         self.snapshot = join_context_sections([("", part) for part in told]) if told else ""
         self.values = values
         self.made_from = made_from
@@ -166,7 +168,9 @@ class Body:
     @property
     def parts(self) -> tuple[str, ...]:
         """The texts of the sections that have something to say."""
-        return tuple([part for part in self.every_part() if part])
+        if self._said is None:
+            self._said = tuple([part for part in self.every_part() if part])
+        return self._said
 
     def sections(self) -> Sequence[AssembledSection]:
         """The sections in order, empty ones too."""

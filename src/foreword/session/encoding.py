@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -32,14 +31,13 @@ _message: msgspec.json.Decoder[MessageContent] = msgspec.json.Decoder(records.Me
 _encoder = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """Shared content of an event: the digest of its root, and the blobs that may be new to the store."""
 
     root: bytes
     blobs: Mapping[bytes, bytes]
     # What is private in it: salts and contents.
-    salted: Mapping[bytes, tuple[bytes, bytes]] = field(default_factory=dict[bytes, tuple[bytes, bytes]])
+    salted: Mapping[bytes, tuple[bytes, bytes]] = MappingProxyType({})
     contents: frozenset[bytes] = frozenset()  # of the blobs, those that hold what somebody said
     sensitive: bool = False  # whether something private is in it, new or not
 
@@ -54,8 +52,7 @@ class Encoded(NamedTuple):
     masks: Mapping[str, bytes] = MappingProxyType({})  # of contents with something sensitive, how they read without it
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """The answer whose tool calls are about to run."""
 
     digest: bytes
@@ -74,6 +71,9 @@ def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeade
         TypeError: it is no event that can be appended, or holds something of a wrong type.
         ValueError: it holds what cannot be stored, such as a lone surrogate.
     """
+    encoder = _ENCODERS.get(type(event))
+    if encoder is not None:
+        return encoder(event)
     if isinstance(event, events.ToolCalled):
         return _tool_called(event, asked)
     if isinstance(event, events.HeaderWritten):
@@ -81,10 +81,7 @@ def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeade
         sensitive = bool(header.header.masks)
         shared = Shared(header.digest, header.blobs, header.salted, header.contents, sensitive)
         return Encoded(records.RequestHeaderData(event.reason, event.drift), shared={"header": shared})
-    encoder = _ENCODERS.get(type(event))
-    if encoder is None:
-        raise TypeError(f"{type(event).__name__} cannot be appended")
-    return encoder(event)
+    raise TypeError(f"{type(event).__name__} cannot be appended")
 
 
 EVENT_TYPES: Final[dict[type[Any], str]] = {
@@ -116,8 +113,8 @@ def _user_content(message: UserMessage, source: MessageSource | None) -> records
 
 def _assistant_content(message: AssistantMessage, sensitive: Sequence[int] = ()) -> records.AssistantContent:
     calls = enumerate(message.tool_calls)
-    told = tuple(records.CallContent(each.id, each.name, each.arguments, at in sensitive) for at, each in calls)
-    return records.AssistantContent(message.text, told)
+    told = [records.CallContent(each.id, each.name, each.arguments, at in sensitive) for at, each in calls]
+    return records.AssistantContent(message.text, tuple(told))
 
 
 def _tool_content(message: ToolMessage, *, sensitive: bool = False) -> records.ToolContent:
@@ -162,7 +159,7 @@ def _turn_end(event: events.TurnEnd) -> Encoded:
 
 def _step_start(event: events.StepStart) -> Encoded:
     trace = event.trace
-    shared = {} if trace is None else {"trace": Shared(trace.digest, dict(trace.blobs))}
+    shared = {} if trace is None else {"trace": Shared(trace.digest, trace.blobs)}
     resized = () if trace is None else trace.resized
     return Encoded(records.StepStartData(event.turn, event.step, resized), shared=shared)
 
@@ -178,10 +175,10 @@ def _assistant_said(event: events.AssistantSaid) -> Encoded:
     message = event.message
     if not isinstance(cast("object", message), AssistantMessage):
         raise TypeError(f"{type(message).__name__} is no AssistantMessage")
-    calls = tuple((call.id, call.name) for call in message.tool_calls)
+    calls = tuple([(call.id, call.name) for call in message.tool_calls])
     empty = not message.text and not calls
     data = records.AssistantMessageData(event.turn, event.step, calls, empty, event.interrupted)
-    if any(not 0 <= at < len(calls) for at in event.sensitive):
+    if event.sensitive and any(not 0 <= at < len(calls) for at in event.sensitive):
         raise ValueError(f"tool calls {event.sensitive} of it are sensitive, and it has {len(calls)}")
     return _message_encoded(data, _assistant_content(message, event.sensitive))
 

@@ -75,7 +75,7 @@ class RequestHeader:
         same: dict[HeaderPart, bool] = {
             "config": _same_config(self.config, other.config),
             "sections": (self.sections, self.stable_head) == (other.sections, other.stable_head),
-            "tools": len(self.tools) == len(other.tools) and all(map(_same_tool, self.tools, other.tools)),
+            "tools": _same_tools(self.tools, other.tools),
         }
         return tuple(part for part, is_same in same.items() if not is_same)
 
@@ -86,6 +86,10 @@ class RequestHeader:
 
     def __hash__(self) -> int:
         return hash((self.sections, self.config.provider, self.config.model, len(self.tools)))
+
+
+def _same_tools(one: tuple[ToolSchema, ...], other: tuple[ToolSchema, ...]) -> bool:
+    return one is other or (len(one) == len(other) and all(map(_same_tool, one, other)))
 
 
 def _same_tool(one: ToolSchema, other: ToolSchema) -> bool:

@@ -23,7 +23,7 @@ from foreword.session.store.contract import Batch, BlobRow, EventRow
 from foreword.session.trace import StepTrace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from foreword.session.encoding import Encoded, Shared
@@ -91,6 +91,7 @@ class Ledger:
         self.known: set[bytes] = set()  # shared blobs that are stored or pending
         self._clock, self._entropy, self._content = clock, entropy, content
         self._asked: Asked | None = None
+        self._trace: StepTrace | None = None  # of the last step that has one, as it will be read again
 
     def append(self, event: events.Event, *, time: int | None = None) -> LoggedEvent:
         """Take an event in.
@@ -148,9 +149,9 @@ class Ledger:
             self.epoch,
             first,
             head,
-            tuple(each.row for each in pending),
-            tuple(blob for each in pending for blob in each.blobs),
-            tuple(ref for each in pending for ref in each.refs),
+            tuple([each.row for each in pending]),
+            tuple([blob for each in pending for blob in each.blobs]),
+            tuple([ref for each in pending for ref in each.refs]),
         )
 
     def held_snapshot(self) -> HeldSnapshot:
@@ -173,15 +174,14 @@ class Ledger:
         seq, time = self.state.count, max(self._now() if time is None else time, self.state.time)
         refs, blobs, withheld = self._blobs(encoded)
         hexes = {role: digest.hex() for role, digest in refs.items()}
-        raw = msgspec.Raw(data)
-        envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, raw, hexes, withheld=withheld))
+        envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, msgspec.Raw(data), hexes, withheld=withheld))
         # Whatever could fail is behind us.
         self.head = event_digest(self.head, envelope)
         self.state.apply(seq, time, encoded.data, refs, withheld)
-        pairs = tuple((digest, seq) for digest in dict.fromkeys(refs.values()))
+        pairs = tuple([(digest, seq) for digest in dict.fromkeys(refs.values())])
         self.pending.append(Pending(EventRow(seq, envelope, self.head), blobs, pairs))
         self._follow(event, header, refs)
-        logged = LoggedEvent(seq, time, _lean(event))
+        logged = LoggedEvent(seq, time, self._lean(event))
         self.logged.append(logged)
         return logged
 
@@ -191,8 +191,10 @@ class Ledger:
             raise TypeError(f"the clock gives {now!r}; let it give whole milliseconds since 1970")
         return now
 
-    def _blobs(self, encoded: Encoded) -> tuple[dict[str, bytes], tuple[BlobRow, ...], tuple[str, ...]]:
+    def _blobs(self, encoded: Encoded) -> tuple[Mapping[str, bytes], tuple[BlobRow, ...], tuple[str, ...]]:
         """The refs of an event by role, the blobs that are new, and the roles of which something is not stored."""
+        if not encoded.private and not encoded.shared:
+            return encoded.known, (), ()
         refs = dict(encoded.known)
         rows: list[BlobRow] = []
         withheld: list[str] = []
@@ -256,7 +258,7 @@ class Ledger:
             raise TypeError(f"{type(event.header).__name__} is no RequestHeader")
         return write_header(event.header, self.header, self._entropy)
 
-    def _follow(self, event: events.Event, header: WrittenHeader | None, refs: dict[str, bytes]) -> None:
+    def _follow(self, event: events.Event, header: WrittenHeader | None, refs: Mapping[str, bytes]) -> None:
         """Keep messages and header in step with the state."""
         match event:
             case events.UserSaid() | events.ToolAnswered():
@@ -273,12 +275,13 @@ class Ledger:
             case _:
                 pass
 
+    def _lean(self, event: events.Event) -> events.Event:
+        """The event as it will be read again: without blobs that the store has. Steps of one trace share it."""
+        if not isinstance(event, events.StepStart) or event.trace is None:
+            return event
+        if event.trace != self._trace:
+            self._trace = StepTrace(event.trace.digest, event.trace.resized)
+        return events.StepStart(event.turn, event.step, self._trace)
+
     def _refused(self, event: object, why: str) -> EventRefusedError:
         return EventRefusedError(self.id, EVENT_TYPES.get(type(event), type(event).__name__), why)
-
-
-def _lean(event: events.Event) -> events.Event:
-    """The event as it will be read again: without blobs that the store has."""
-    if isinstance(event, events.StepStart) and event.trace is not None:
-        return events.StepStart(event.turn, event.step, StepTrace(event.trace.digest, event.trace.resized))
-    return event

@@ -15,10 +15,12 @@ from foreword.errors import (
     SessionConflictError,
     StoreError,
 )
+from foreword.session.bodies import Bodies
 from foreword.session.drift import Drift, Resumption
 from foreword.session.events import (
     EVENTS_OF_THE_LOG,
     AssistantSaid,
+    BodyDigest,
     Event,
     HeaderWritten,
     HeldSnapshot,
@@ -84,11 +86,12 @@ class Session:
         self._closed = False
         self._trace: StepTrace | None = None
         self._messages: tuple[Message, ...] | None = None
+        self._bodies = Bodies()
         self._events: tuple[LoggedEvent, ...] = ()
         self._durable = claim.row.count, claim.row.head
         self._unsettled = False  # whether the store may hold more than we know of
         self.erased_at = 0
-        self._writing: anyio.Lock = anyio.Lock()
+        self._writing: anyio.Lock = anyio.Lock(fast_acquire=True)  # the store lets others run when it is written to
 
     # -- what follows from the events ----------------------------------------------------------------------------------
 
@@ -148,6 +151,18 @@ class Session:
     def trace(self) -> StepTrace | None:
         """The trace of the last step that began while this object lives; `step_trace` takes it, to spare work."""
         return self._trace
+
+    def body_digest(self, adapter: str, version: str, body: bytes) -> BodyDigest:
+        """The digest of the body of a request, for `RequestAttempted`: what `BodyDigest.of` gives, faster.
+
+        Of a body that begins like the last one only the rest is hashed; the last one is kept for that.
+
+        Args:
+            adapter: who sends it.
+            version: of the adapter's format.
+            body: all that is sent.
+        """
+        return BodyDigest(adapter, version, self._bodies.digest(body))
 
     @property
     def held_snapshot(self) -> HeldSnapshot:
@@ -212,7 +227,8 @@ class Session:
             self._trace = event.trace
         elif isinstance(event, HeaderWritten):
             self.resumption.went_on()
-        self._tell(logged)
+        if self._observers:
+            self._tell(logged)
         return logged.seq
 
     def replace_history(self, first: int, last: int, message: Message) -> int:
@@ -274,16 +290,19 @@ class Session:
     async def _flush(self) -> str:
         if self._unsettled:
             await self._settle()
-        pending = tuple(self._ledger.pending)
-        if not pending:
+        if not self._ledger.pending:
+            from anyio.lowlevel import checkpoint
+
+            await checkpoint()
             return self._durable[1].hex()
-        ends_turn = any(isinstance(event.event, TurnEnd) for event in self._ledger.logged[-len(pending) :])
+        batch = self._ledger.batch(*self._durable)
+        ends_turn = any(isinstance(event.event, TurnEnd) for event in self._ledger.logged[-len(batch.events) :])
         self._unsettled = True  # until it is known that all of it was written
         try:
-            await self._claim.write(self._ledger.batch(*self._durable))
+            await self._claim.write(batch)
         except StoreError as fault:
-            raise FlushFailedError(self.id, pending[0].row.seq, len(pending), str(fault)) from fault
-        self._written(len(pending))
+            raise FlushFailedError(self.id, batch.first, len(batch.events), str(fault)) from fault
+        self._written(len(batch.events))
         self._unsettled = False
         if ends_turn:
             await self.log.store.checkpoint()
@@ -366,6 +385,7 @@ class Session:
             told = self._ledger.state.labels
             self._labels = {name: ERASED if told[name] in blobs else value for name, value in self._labels.items()}
             self._messages = self._trace = None
+            self._bodies.forget()
             self._tell(logged)
         self._unsettled = True  # until `forgot`
         return self._claim, self._ledger.batch(*self._durable)
@@ -413,6 +433,7 @@ class Session:
             await self.flush()
         finally:
             self._closed = True
+            self._bodies.forget()
             self.log.forget(self)
             with anyio.CancelScope(shield=True):
                 await self._claim.release()

@@ -277,7 +277,7 @@ def _say_assistant(state: State, seq: int, data: records.AssistantMessageData, r
     message = refs["message"]
     state.pending = [PendingCall(*call, message, at) for at, call in enumerate(data.calls)]
     if not data.empty:
-        ids, names = tuple(call for call, _ in data.calls), tuple(name for _, name in data.calls)
+        ids, names = tuple([call for call, _ in data.calls]), tuple([name for _, name in data.calls])
         state.join(HistoryItem(seq, message, "assistant", ids, names))
 
 

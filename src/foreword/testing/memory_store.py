@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryClaim", "MemoryStore"]
 
 _NAME = "a store in memory"
+_BY_NUMBER = itemgetter(1, 0)  # of the event, then by digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class _Memory:
     def _add(self, kept: _Kept, batch: Batch) -> SessionRow:
         row = rules.followed_by(kept.row, batch)
         self.blobs.update(self._brought(batch))
-        refs = kept.refs + tuple(sorted({*batch.refs}, key=lambda ref: (ref[1], ref[0])))  # of later events than those
+        refs = kept.refs + tuple(sorted({*batch.refs}, key=_BY_NUMBER))  # of later events than those
         if batch.events:
             self.sessions.pop(batch.session, None)
         self.sessions[batch.session] = _Kept(row, kept.events + batch.events, refs)

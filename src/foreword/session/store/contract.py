@@ -51,7 +51,8 @@ class EventRow:
     digest: bytes  # of the chain up to and with this event
 
     def __post_init__(self) -> None:
-        _check_digest(self.digest, f"the digest of event {self.seq}")
+        if len(self.digest) != DIGEST_SIZE:
+            raise _no_digest(self.digest, f"the digest of event {self.seq}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class BlobRow:
     body: bytes | None  # None: erased, or never stored; of what was erased the salt is gone, too
 
     def __post_init__(self) -> None:
-        _check_digest(self.digest, "the digest of a blob")
+        if len(self.digest) != DIGEST_SIZE:
+            raise _no_digest(self.digest, "the digest of a blob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,10 @@ class SessionRow:
     forked_at: int | None = None  # how many of the parent's events it begins with
 
     def __post_init__(self) -> None:
-        _check_digest(self.genesis, f"the genesis of session {self.id}")
-        _check_digest(self.head, f"the head of session {self.id}")
+        if len(self.genesis) != DIGEST_SIZE:
+            raise _no_digest(self.genesis, f"the genesis of session {self.id}")
+        if len(self.head) != DIGEST_SIZE:
+            raise _no_digest(self.head, f"the head of session {self.id}")
         if (self.parent is None) != (self.forked_at is None):
             raise ValueError(f"session {self.id}: a fork has both parent and forked_at, any other session neither")
 
@@ -102,12 +106,14 @@ class Batch:
     refs: tuple[tuple[bytes, int], ...] = ()  # (digest of a blob, number of the event that refers to it)
 
     def __post_init__(self) -> None:
-        _check_digest(self.head, f"the head before a batch of session {self.session}")
+        if len(self.head) != DIGEST_SIZE:
+            raise _no_digest(self.head, f"the head before a batch of session {self.session}")
         for expected, event in enumerate(self.events, self.first):
             if event.seq != expected:
                 raise ValueError(f"a batch of session {self.session} has event {event.seq} in the place of {expected}")
+        first, count_after = self.first, self.count_after
         for digest, seq in self.refs:
-            if not self.first <= seq < self.count_after:
+            if not first <= seq < count_after:
                 raise ValueError(f"a batch of session {self.session} refers to {digest.hex()} from event {seq}")
 
     @property
@@ -330,6 +336,5 @@ async def events_in_chunks(
         first = until
 
 
-def _check_digest(digest: bytes, what: str) -> None:
-    if len(digest) != DIGEST_SIZE:
-        raise ValueError(f"{what} has {len(digest)} bytes; a digest has {DIGEST_SIZE}")
+def _no_digest(found: bytes, what: str) -> ValueError:
+    return ValueError(f"{what} has {len(found)} bytes; a digest has {DIGEST_SIZE}")

@@ -12,12 +12,12 @@ from foreword.errors import (
     SessionFencedError,
     UnknownSessionError,
 )
-from foreword.session.store.contract import SESSION_ID
+from foreword.session.store.contract import SESSION_ID, SessionRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from foreword.session.store.contract import Batch, SessionRow
+    from foreword.session.store.contract import Batch
 
 __all__ = ["check_fork", "check_names", "check_opening", "claimed", "followed_by", "in_next_epoch", "searched"]
 
@@ -91,7 +91,9 @@ def followed_by(row: SessionRow, batch: Batch) -> SessionRow:
         raise SessionFencedError(batch.session, batch.epoch, row.epoch)
     if (row.count, row.head) != (batch.first, batch.head):
         raise SessionConflictError(batch.session, batch.first, batch.head.hex(), row.count, row.head.hex())
-    return replace(row, count=batch.count_after, head=batch.head_after)
+    return SessionRow(  # for each batch, so not with `replace`: 1.5 µs instead of 4
+        row.id, row.genesis, row.epoch, batch.count_after, batch.head_after, row.created, row.parent, row.forked_at
+    )
 
 
 def searched(texts: Iterable[bytes]) -> tuple[bytes, ...]:
