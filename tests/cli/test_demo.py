@@ -91,3 +91,25 @@ def test_a_network_is_not_needed(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_its_predicted_hits_are_those_of_its_bytes(tmp_path: Path) -> None:
+    """What `foreword cache` expects of the whole session is, within two points in a hundred, what a provider finds that
+    holds each request's bytes against all that it was sent before."""
+    assert run("demo", folder=tmp_path).code == 0
+    told = json.loads(run("cache", "last", "--json", folder=tmp_path).out)
+    sent: list[str] = []
+    hits = 0
+    for step in told["steps"]:
+        request = json.loads(run("log", "rebuild", step["request"], folder=tmp_path).out)
+        order = {key: request[key] for key in ("tools", "system", "messages")}
+        read = json.dumps({"model": step["model"], **order}, separators=(",", ":"))
+        hits += max((alike(read, earlier) for earlier in sent if step["model"] in earlier), default=0)
+        sent.append(read)
+    assert len(sent) == 9
+    assert told["predicted_share"] == pytest.approx(hits / sum(map(len, sent)), abs=0.02)
+
+
+def alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
