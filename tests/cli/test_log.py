@@ -311,3 +311,13 @@ def test_what_was_erased_says_so(tmp_path: Path) -> None:
     assert "emptied on purpose" in ran.out
     assert run("log", "list", folder=tmp_path).code == 0
     assert "erased" in run("log", "verify", folder=tmp_path).out
+
+
+def test_a_deployment_that_cannot_be_read_is_no_dead_end(tmp_path: Path) -> None:
+    """It is asked where the log is; whoever cannot mend it now is told how to do without it."""
+    assert run("demo", folder=tmp_path).code == 0
+    (tmp_path / "foreword.yaml").write_text("foreword: 1\nplugins: [\n")
+    ran = run("log", "list", folder=tmp_path)
+    assert ran.code == 2
+    assert "foreword.yaml was asked where the log is; --log STORE reads one without it" in ran.err
+    assert run("log", "list", "--log", "sqlite:foreword.db", folder=tmp_path).code == 0

@@ -44,16 +44,30 @@ def store_to_read(typed: str | None) -> str:
         Fault: there is no current folder.
     """
     from foreword.cli.folders import here
-    from foreword.compose.files import NAMES, read_file
-    from foreword.compose.reading import Reading
-    from foreword.compose.secrets import Secrets
-    from foreword.compose.stores import USUAL_STORE, store_of
+    from foreword.cli.terminal import warn
+    from foreword.compose.files import NAMES
+    from foreword.compose.stores import USUAL_STORE
+    from foreword.errors import DeploymentError
 
     here()
     given = given_store(typed)
     file = next((Path(name) for name in NAMES if os.path.lexists(name)), None)
     if given is not None or file is None:
         return given or USUAL_STORE
+    try:
+        return _store_of(file)
+    except DeploymentError:
+        warn(f"{file} was asked where the log is; --log STORE reads one without it")
+        raise
+
+
+def _store_of(file: Path) -> str:
+    """The store of a deployment."""
+    from foreword.compose.files import read_file
+    from foreword.compose.reading import Reading
+    from foreword.compose.secrets import Secrets
+    from foreword.compose.stores import store_of
+
     reading = Reading.of(file, read_file(file, str(file)), os.environ)
     if reading.deployment is None or reading.faults.touch(("log",)):
         reading.faults.check()
