@@ -69,17 +69,19 @@ other_pythons() {
   local main version python
   main=$(version_of "$bin/python")
   local tested=("$main") missing=() others=() chosen
+  local -A pythons=()
   for version in "${supported[@]}"; do
     [[ $version != "$main" ]] || continue
-    if [[ -z $(find_python "$version") ]]; then
+    python=$(find_python "$version")
+    if [[ -z $python ]]; then
       missing+=("$version")
-    else
-      others+=("$version")
+      continue
     fi
+    others+=("$version")
+    pythons[$version]=$python
   done
   for version in "${others[@]}"; do
-    python=$(find_python "$version")
-    check "environment for Python $version" bash scripts/env.sh ".venv-$version" "$python"
+    check "environment for Python $version" bash scripts/env.sh ".venv-$version" "${pythons[$version]}"
     chosen=("${core[@]}")
     [[ $version != "${others[-1]}" ]] || chosen=()
     HYPOTHESIS_PROFILE=${HYPOTHESIS_PROFILE:-quick} \

@@ -371,14 +371,18 @@ def _place(event: Any) -> tuple[int, int]:
 
 
 def _is_tab(text: str, mark: Any) -> bool:
-    lines = re.split("\r\n|\r|\n", text)
-    return lines[mark.line][mark.column : mark.column + 1] == "\t" if mark.line < len(lines) else False
+    lines = _lines(text)
+    return mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
 
 
 def _end_of(text: str) -> tuple[int, int]:
     """Line and column, from 1, of what comes behind a text."""
-    lines = re.split("\r\n|\r|\n", text)
+    lines = _lines(text)
     return len(lines), len(lines[-1]) + 1
+
+
+def _lines(text: str) -> list[str]:
+    return re.split("\r\n|\r|\n", text)
 
 
 def _escape_of(character: str) -> str:

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from foreword.cli.times import iso
 from foreword.jsonvalue import thaw
 from foreword.prompt.digest import Digests
 from foreword.session import events
+from foreword.session.encoding import EVENT_TYPES
 from foreword.session.masking import masked_event
 from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
     from foreword.session.header import RequestHeader
 
-__all__ = ["TYPES", "event_document", "outcome_document", "system_digest"]
-
-TYPES: Final[dict[type, str]] = {
-    events.SessionStart: "session/start",
-    events.TurnStart: "turn/start",
-    events.TurnEnd: "turn/end",
-    events.StepStart: "step/start",
-    events.StepEnd: "step/end",
-    events.UserSaid: "user/message",
-    events.AssistantSaid: "assistant/message",
-    events.ToolCalled: "tool/call",
-    events.ToolAnswered: "tool/result",
-    events.HistoryReplaced: "history/replaced",
-    events.HeaderWritten: "request/header",
-    events.RequestAttempted: "request/attempt",
-    events.RequestEnded: "request/outcome",
-    events.ContentErased: "content/erased",
-    events.Note: "note",
-}
+__all__ = ["event_document", "outcome_document", "system_digest"]
 
 
 def system_digest(header: RequestHeader) -> str:
@@ -49,7 +32,7 @@ def event_document(logged: events.LoggedEvent, *, reveal: bool) -> dict[str, Any
         reveal: whether what is sensitive is told as well.
     """
     event = logged.event if reveal else masked_event(logged.event)
-    named = event.type if isinstance(event, events.UnknownEvent) else TYPES[type(event)]
+    named = event.type if isinstance(event, events.UnknownEvent) else EVENT_TYPES[type(event)]
     return {"seq": logged.seq, "time": iso(logged.time), "type": named, **_told(event)}
 
 

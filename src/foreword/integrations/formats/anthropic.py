@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, tool_of
-from foreword.integrations.shape import Shape, mark
+from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, told_of, tool_of
+from foreword.integrations.shape import mark
 from foreword.integrations.told import Told
 from foreword.session.events import MessageSource
 from foreword.wire.messages import ToolCall
@@ -15,7 +16,6 @@ from foreword.wire.request import canonical_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.prompt.contributions import ToolSchema
 
 __all__ = ["read"]
 
@@ -34,17 +34,7 @@ def read(body: Mapping[str, Any]) -> Told:
         history.begin()
         history.end(_message(message, history))
     template["messages"] = mark("items")
-    tools: list[ToolSchema] = []
-    if "tools" in body:
-        template["tools"] = [_tool(tool, at, tools) for at, tool in enumerate(body["tools"])]
-    return Told(
-        body["model"],
-        settings,
-        tuple(instructions.texts),
-        tuple(tools),
-        tuple(history.heard),
-        Shape.of(template, history.items),
-    )
+    return told_of(body, settings, template, instructions, history, partial(tool_of, schema="input_schema"))
 
 
 def _message(message: Mapping[str, Any], history: History) -> Any:
@@ -107,9 +97,3 @@ def _result(block: Mapping[str, Any], history: History) -> Any:
     history.tool(block["tool_use_id"], text, is_error=bool(block.get("is_error")))
     template = {**block, "tool_use_id": mark("text", at)}
     return {**template, "content": content} if "content" in block else template
-
-
-def _tool(tool: Mapping[str, Any], at: int, tools: list[ToolSchema]) -> Any:
-    schema, template = tool_of(tool, at, "input_schema")
-    tools.append(schema)
-    return template

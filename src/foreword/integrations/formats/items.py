@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from foreword.integrations.shape import leaves, mark
-from foreword.integrations.told import Heard
+from foreword.integrations.shape import Shape, leaves, mark
+from foreword.integrations.told import Heard, Told
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.spans import SEPARATOR
 from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from foreword.wire.request import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from foreword.session.events import MessageSource
 
-__all__ = ["History", "Instructions", "content_of", "settings_of", "tool_of"]
+__all__ = ["History", "Instructions", "content_of", "settings_of", "told_of", "tool_of"]
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 _CACHE: Final = "cache_control"
@@ -155,3 +155,38 @@ def settings_of(body: Mapping[str, Any], others: Sequence[str]) -> tuple[dict[st
         key: mark("model") if key == "model" else mark("setting", key) if key in settings else None for key in body
     }
     return settings, template
+
+
+def told_of(
+    body: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    template: dict[str, Any],
+    instructions: Instructions,
+    history: History,
+    tool: Callable[[Mapping[str, Any], int], tuple[ToolSchema, Any]],
+    *,
+    continues: bool = False,
+) -> Told:
+    """What a body says, once its instructions and its history are taken in.
+
+    Args:
+        body: as it was sent.
+        settings: see `settings_of`.
+        template: of the body; takes that of the tools.
+        instructions: of the body.
+        history: of the body.
+        tool: gives a tool and its template; see `tool_of`.
+        continues: see `Told`.
+    """
+    tools = [tool(each, at) for at, each in enumerate(body.get("tools", ()))]
+    if "tools" in body:
+        template["tools"] = [of_tool for _, of_tool in tools]
+    return Told(
+        body["model"],
+        settings,
+        tuple(instructions.texts),
+        tuple([schema for schema, _ in tools]),
+        tuple(history.heard),
+        Shape.of(template, history.items),
+        continues,
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, tool_of
-from foreword.integrations.shape import Shape, mark
+from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, told_of, tool_of
+from foreword.integrations.shape import mark
 from foreword.integrations.told import Told
 from foreword.session.events import MessageSource
 from foreword.wire.messages import ToolCall
@@ -34,17 +34,7 @@ def read(body: Mapping[str, Any]) -> Told:
             history.end(_message(message, history))
     settings, template = settings_of(body, ("messages", "tools"))
     template["messages"] = mark("items")
-    tools: list[ToolSchema] = []
-    if "tools" in body:
-        template["tools"] = [_tool(tool, at, tools) for at, tool in enumerate(body["tools"])]
-    return Told(
-        body["model"],
-        settings,
-        tuple(instructions.texts),
-        tuple(tools),
-        tuple(history.heard),
-        Shape.of(template, history.items),
-    )
+    return told_of(body, settings, template, instructions, history, _tool)
 
 
 def _message(message: Mapping[str, Any], history: History) -> Any:
@@ -80,12 +70,9 @@ def _call(call: Mapping[str, Any], at: int, calls: list[ToolCall]) -> Any:
     return {**call, "id": mark("text", at), "function": marked}
 
 
-def _tool(tool: Mapping[str, Any], at: int, tools: list[ToolSchema]) -> Any:
+def _tool(tool: Mapping[str, Any], at: int) -> tuple[ToolSchema, Any]:
     function: Any = tool.get("function")
     if isinstance(function, dict) and "parameters" in function:
         schema, template = tool_of(cast("dict[str, Any]", function), at, "parameters")
-        tools.append(schema)
-        return {**tool, "function": template}
-    schema, template = tool_of(tool, at, "parameters")
-    tools.append(schema)
-    return template
+        return schema, {**tool, "function": template}
+    return tool_of(tool, at, "parameters")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, tool_of
-from foreword.integrations.shape import Shape, mark
+from foreword.integrations.formats.items import History, Instructions, content_of, settings_of, told_of, tool_of
+from foreword.integrations.shape import mark
 from foreword.integrations.told import Told
 from foreword.session.events import MessageSource
 from foreword.wire.messages import ToolCall
 from foreword.wire.request import canonical_json
 
 if TYPE_CHECKING:
-    from foreword.prompt.contributions import ToolSchema
+    pass
 
 __all__ = ["read"]
 
@@ -34,17 +35,9 @@ def read(body: Mapping[str, Any]) -> Told:
         template["instructions"] = instructions.add(told) if isinstance(told, str) else told
     if "input" in body:
         template["input"] = _input(body["input"], instructions, history)
-    tools: list[ToolSchema] = []
-    if "tools" in body:
-        template["tools"] = [_tool(tool, at, tools) for at, tool in enumerate(body["tools"])]
-    return Told(
-        body["model"],
-        settings,
-        tuple(instructions.texts),
-        tuple(tools),
-        tuple(history.heard),
-        Shape.of(template, history.items),
-        any(body.get(name) is not None for name in _KEPT_BY_THE_SERVER),
+    continues = any(body.get(name) is not None for name in _KEPT_BY_THE_SERVER)
+    return told_of(
+        body, settings, template, instructions, history, partial(tool_of, schema="parameters"), continues=continues
     )
 
 
@@ -87,9 +80,3 @@ def _message(item: Mapping[str, Any], history: History) -> Any:
     else:
         history.user(text, None if role == "user" else MessageSource(role, "application"))
     return {**item, "content": content}
-
-
-def _tool(tool: Mapping[str, Any], at: int, tools: list[ToolSchema]) -> Any:
-    schema, template = tool_of(tool, at, "parameters")
-    tools.append(schema)
-    return template
