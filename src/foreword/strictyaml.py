@@ -371,8 +371,8 @@ def _place(event: Any) -> tuple[int, int]:
 
 
 def _is_tab(text: str, mark: Any) -> bool:
-    lines = _lines(text)
-    return mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
+    line, column = int(mark.line), int(mark.column)
+    return any(found[column : column + 1] == "\t" for found in _lines(text)[line : line + 1])
 
 
 def _end_of(text: str) -> tuple[int, int]:

@@ -43,9 +43,9 @@ class Run:
     async def assemble(self) -> PromptAssembly:
         """Take all stages up to rendering."""
         draft = await self._collect()
-        assembly = PromptAssembly.of(draft, draft.variables())
         if not self._listeners:
-            return self._enforce(assembly, assembly)
+            return self._assembled(draft)
+        assembly = PromptAssembly.of(draft, draft.variables())
         waterfall = draft.waterfall = Waterfall(self._listeners, self._context, draft)
         return self._enforce(assembly, await waterfall.run(assembly))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from foreword.agent.models.sdk_client import CONNECTING, NOT_FOLLOWED, STREAMED, HttpEvents, SdkClient
+from foreword.agent.models.sdk_client import CONNECTING, STREAMED, HttpEvents, SdkClient
 from foreword.errors import MissingExtraError
 
 try:
@@ -62,7 +62,7 @@ class ChatClient(SdkClient[openai.AsyncOpenAI]):
             cast_to=object,
             stream=True,
             stream_cls=openai.AsyncStream[object],
-            options={"headers": self._headers, "follow_redirects": NOT_FOLLOWED},
+            options={"headers": self._headers, "follow_redirects": False},
         )
 
     def failure_of(self, error: Exception, *, begun: bool) -> ModelFailure:

@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
     from foreword.wire.chunks import ModelFailure
 
-__all__ = ["CONNECTING", "NOT_FOLLOWED", "STREAMED", "HttpEvents", "SdkClient"]
+__all__ = ["CONNECTING", "STREAMED", "HttpEvents", "SdkClient"]
 
 CONNECTING: Final = 10.0
 """Seconds that making a connection may take."""
 
 STREAMED: Final = {"content-type": "application/json", "accept": "text/event-stream"}
 """The headers of a request that is answered with a stream."""
-
-NOT_FOLLOWED: Final = False
-"""Whether redirections are followed: the prompt is for this server, and one attempt is one request."""
 
 _NO_STREAM = ("application/json", "text/html")
 
@@ -73,7 +70,10 @@ class SdkClient(ABC, Generic[C]):
 
     @abstractmethod
     async def post(self, client: C, content: bytes) -> HttpEvents:
-        """Send a body with a client of the SDK."""
+        """Send a body with a client of the SDK.
+
+        Redirections must not be followed: the prompt is for this server, and one attempt is one request.
+        """
 
     @abstractmethod
     def failure_of(self, error: Exception, *, begun: bool) -> ModelFailure:
