@@ -7,9 +7,10 @@ entries, and can never reach into another assembly.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from foreword.errors import EntryRef, UnknownEntryError
+from foreword.errors import EntryRef
+from foreword.prompt.entries import Entries
 from foreword.prompt.template import Template
 
 if TYPE_CHECKING:
@@ -20,19 +21,9 @@ if TYPE_CHECKING:
     from foreword.prompt.draft import Draft
     from foreword.prompt.origin import Origin
 
-__all__ = ["AssembledContext", "AssembledSection", "Entries", "ExtraKey", "PromptAssembly", "render_each"]
+__all__ = ["AssembledContext", "AssembledSection", "ExtraKey", "PromptAssembly", "render_each"]
 
 T = TypeVar("T")
-
-
-class Named(Protocol):
-    """Anything with a name."""
-
-    @property
-    def name(self) -> str: ...
-
-
-N = TypeVar("N", bound=Named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,50 +104,6 @@ class AssembledContext(AssembledText):
     """One runtime context of an assembly. A listener makes one with ``AssembledContext(name, text)``."""
 
     KIND: ClassVar[str] = "context"
-
-
-class Entries(list[N]):
-    """A list of frozen entries, with the edits that listeners make. Of several entries of a name the first counts."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, entries: Iterable[N] = (), kind: str = "entry") -> None:
-        super().__init__(entries)
-        self.kind = kind
-
-    def named(self, name: str) -> N:
-        """The entry of that name.
-
-        Raises:
-            UnknownEntryError: there is none; so do the other methods.
-        """
-        return self[self._position(name)]
-
-    def swap(self, name: str, /, **changes: Any) -> N:
-        """Put a changed copy in an entry's place and give it back: ``sections.swap("tone", text="Be brief.")``."""
-        at = self._position(name)
-        old: Any = self[at]
-        new: N = replace(old, **changes)
-        self[at] = new
-        return new
-
-    def drop(self, name: str) -> N:
-        """Take an entry out, and give it back."""
-        return self.pop(self._position(name))
-
-    def place(self, entry: N, *, before: str | None = None, after: str | None = None) -> N:
-        """Put an entry before or after the one of a name; exactly one of the two must be given."""
-        if (before is None) == (after is None):
-            raise TypeError("place() takes either before=NAME or after=NAME")
-        at = self._position(before) if before is not None else self._position(str(after)) + 1
-        self.insert(at, entry)
-        return entry
-
-    def _position(self, name: str) -> int:
-        for position, entry in enumerate(self):
-            if entry.name == name:
-                return position
-        raise UnknownEntryError(self.kind, name, [entry.name for entry in self])
 
 
 class ExtraKey(Generic[T]):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
     from foreword.prompt.draft import Draft
+    from foreword.prompt.entries import Entries
     from foreword.prompt.origin import Origin
     from foreword.prompt.plan import Plan
 
@@ -286,15 +287,15 @@ def render_body(draft: Draft, assembly: PromptAssembly) -> Body:
     values = assembly.variables
     if sections is None and contexts is None and values == draft.values:
         return render_draft(draft)
-    own_sections = None if sections is None else tuple(sections)
-    own_contexts = None if contexts is None else tuple(contexts)
+    own_sections = None if sections is None else sections.state()
+    own_contexts = None if contexts is None else contexts.state()
     setters = {} if draft.waterfall is None else draft.waterfall.setters()
     depends_on = (setters, draft.texts, draft.left_out, draft.unsupported, own_sections, own_contexts)
     last = draft.plan.weak_body()
     if last is not None and last.made_from == (values, *depends_on):
         return last
     held = dict(values)  # a copy: whoever has the assembly may still change it
-    text, weave = _section_texts(draft, held, own_sections)
+    text, weave = _section_texts(draft, held, sections)
     all_contexts: Sequence[AssembledContext] = draft.contexts() if own_contexts is None else own_contexts
     all_sections: Sequence[AssembledSection] = draft.sections() if own_sections is None else own_sections
     told = [each.render_again(held) for each in all_contexts]
@@ -321,7 +322,7 @@ def _hold_to_limit(draft: Draft, text: str, what: str, body: Body) -> None:
 
 
 def _section_texts(
-    draft: Draft, values: dict[str, str | None], listed: tuple[AssembledSection, ...] | None
+    draft: Draft, values: dict[str, str | None], listed: Entries[AssembledSection] | None
 ) -> tuple[str, Callable[[], Sequence[str]]]:
     """The system text, and what gives the sections' texts in order, empty ones too."""
     try:
@@ -352,7 +353,7 @@ def _first_fault(
 
 
 def _shared_texts(
-    draft: Draft, values: dict[str, str | None], listed: tuple[AssembledSection, ...] | None
+    draft: Draft, values: dict[str, str | None], listed: Entries[AssembledSection] | None
 ) -> tuple[str, Callable[[], list[str]]]:
     """The texts of the baseline's parts, but for what the step changes, and what was edited in the list of sections."""
     plan, baseline = draft.plan, draft.baseline
@@ -362,7 +363,7 @@ def _shared_texts(
     shape, parts = where.shape, where.rendered(draft, values)
     if listed is not None:  # the parts run parallel to the list that listeners were given
         canonical = draft.canonical_sections()
-        start, stop = changed_stretch(canonical, listed)
+        start, stop = changed_stretch(canonical, listed, listed.untouched(canonical))
         stop_before = len(canonical) - (len(listed) - stop)
         shape, parts = edited(baseline, shape, parts, start, stop_before, render_each(listed[start:stop], values))
     return joined(baseline, shape, parts), partial(woven, baseline, shape, parts)

@@ -24,11 +24,12 @@ from foreword.prompt.origin import Origin
 from foreword.prompt.text import described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from foreword.kernel.events import Listener
     from foreword.prompt.context import AssembleContext
     from foreword.prompt.draft import Draft
+    from foreword.prompt.entries import Entries
 
 __all__ = ["AssembleListener", "CallNext", "Checkpoint", "Waterfall"]
 
@@ -111,9 +112,9 @@ class Waterfall:
         self.checkpoints.append(
             Checkpoint(
                 listener,
-                None if sections is None else tuple(sections),
-                None if contexts is None else tuple(contexts),
-                None if tools is None else tuple(tools),
+                None if sections is None else sections.state(),
+                None if contexts is None else contexts.state(),
+                None if tools is None else tools.state(),
                 dict(assembly.variables),
             )
         )
@@ -228,24 +229,27 @@ def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, sto
     for kind, entries, known in texts:
         if entries is None:
             continue
-        for stranger in _strangers(entries, kind):
-            _check_text(stranger, kind)
-        start, stop = changed_stretch(known or (), tuple(entries))
-        for at in range(start, stop):
+        for at in range(*_changed(entries, known or (), kind, _check_text)):
             entry = _check_text(entries[at], kind)
             if not (entry.has_stood and stood(entry)):
-                cast("list[object]", entries)[at] = replace(entry, origin=origin).standing()
+                entries[at] = replace(entry, origin=origin).standing()
     if tools is not None:
-        start, stop = changed_stretch(before.tools or (), tuple(tools))
-        for tool in [*_strangers(tools, ToolSchema), *tools[start:stop]]:
-            _check_tool(tool)
+        for tool in tools[slice(*_changed(tools, before.tools or (), ToolSchema, _check_tool))]:
+            _check_tool(tool, ToolSchema)
     if assembly.variables != before.variables:
         _check_variables(assembly.variables)
 
 
-def _strangers(entries: Iterable[object], kind: type) -> Iterable[object]:
-    """What is not just of a kind, before it is asked whether it equals something: it may say what it likes."""
-    return [entry for entry in entries if type(entry) is not kind] if {*map(type, entries)} - {kind} else ()
+def _changed(
+    entries: Entries[Any], known: Sequence[object], kind: type, check: Callable[[object, type[Any]], object]
+) -> tuple[int, int]:
+    """Start and stop of what is not as it was. Strangers are checked first: asked if they are equal, they may lie."""
+    head, tail = entries.untouched(known)
+    touched = entries[head : len(entries) - tail]
+    if {*map(type, touched)} - {kind}:
+        for stranger in [entry for entry in touched if type(entry) is not kind]:
+            check(stranger, kind)
+    return changed_stretch(known, entries, (head, tail))
 
 
 def _check_text(entry: object, kind: type[AssembledText]) -> AssembledText:
@@ -259,8 +263,8 @@ def _check_text(entry: object, kind: type[AssembledText]) -> AssembledText:
     return entry
 
 
-def _check_tool(tool: object) -> None:
-    if not isinstance(tool, ToolSchema):
+def _check_tool(tool: object, kind: type[ToolSchema]) -> None:
+    if not isinstance(tool, kind):
         raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
     name, description = cast("tuple[object, object]", (tool.name, tool.description))
     if not isinstance(name, str) or not name or name == TOOL_ORDER_REST:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from foreword.kernel.context import Context
     from foreword.kernel.fiber import Fiber
-    from foreword.prompt.assembly import Entries
+    from foreword.prompt.entries import Entries
 
 __all__ = ["GRACE", "Standing", "Tasks", "told"]
 
