@@ -48,6 +48,7 @@ class Draft:
     """
 
     __slots__ = (
+        "_canonical_contexts",
         "_canonical_sections",
         "_owns_offered",
         "baseline",
@@ -87,6 +88,7 @@ class Draft:
         self.unchecked_tools: tuple[str, ...] = ()  # names of tool_order that nobody vouched for in this step
         self.ordered_tools: tuple[ToolSchema, ...] = ()  # filled in by stage 3
         self._canonical_sections: tuple[AssembledSection, ...] | None = None
+        self._canonical_contexts: tuple[AssembledContext, ...] | None = None
         self.waterfall: Waterfall | None = None  # stage 4, if there were listeners
         self.seconds: dict[str, float] = {}  # how long providers took: shown, never compared or logged
 
@@ -121,9 +123,11 @@ class Draft:
             self._canonical_sections = tuple(self._list(self.plan.sections))
         return self._canonical_sections
 
-    def canonical_contexts(self) -> Sequence[AssembledContext]:
-        """The runtime contexts that go into the waterfall."""
-        return self._list(self.plan.contexts) if self.plan.has_contexts else []
+    def canonical_contexts(self) -> tuple[AssembledContext, ...]:
+        """The runtime contexts that go into the waterfall; as before."""
+        if self._canonical_contexts is None:
+            self._canonical_contexts = tuple(self._list(self.plan.contexts)) if self.plan.has_contexts else ()
+        return self._canonical_contexts
 
     def tools(self) -> tuple[ToolSchema, ...]:
         """The tool schemas, in canonical order."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from foreword.errors import ListenerError, with_article
 from foreword.kernel.scope import GLOBAL
@@ -37,8 +37,7 @@ CallNext: TypeAlias = Callable[[], Awaitable[PromptAssembly]]
 AssembleListener: TypeAlias = "Callable[[PromptAssembly, AssembleContext, CallNext], Awaitable[PromptAssembly]]"
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """How an assembly looked when control passed from one listener to another. None: a list nobody had asked for."""
 
     listener: Listener | None  # who had it until now; None before the first
@@ -102,20 +101,54 @@ class Waterfall:
         if assembly.draft is not None and assembly.draft is not self._draft:
             assembly.make_lists()  # of another run or another prompt: its lists are not those of this draft
         try:
-            _claim(assembly, listener, self.filled_in(self.checkpoints[-1]), self._stood)
+            self._claim(listener, assembly)
         except TypeError as error:
             raise self._failed(listener, str(error)) from None
         self._note(listener, assembly)
 
+    def _claim(self, listener: Listener, assembly: PromptAssembly) -> None:
+        """Give what a listener put into the assembly its origin. What it has not touched is not looked at.
+
+        Raises:
+            TypeError: something in a list is no entry of its kind, or a variable's value is no string.
+        """
+        before, draft = self.checkpoints[-1], self._draft
+        sections, contexts, tools = assembly.listed()
+        if sections is not None:
+            stood = draft.canonical_sections() if before.sections is None else before.sections
+            self._claim_texts(AssembledSection, sections, stood, listener)
+        if contexts is not None:
+            told = draft.canonical_contexts() if before.contexts is None else before.contexts
+            self._claim_texts(AssembledContext, contexts, told, listener)
+        if tools is not None:
+            offered = draft.tools() if before.tools is None else before.tools
+            for tool in tools[slice(*_changed(tools, offered, ToolSchema, _check_tool))]:
+                _check_tool(tool, ToolSchema)
+        if assembly.variables != before.variables:
+            _check_variables(assembly.variables)
+
+    def _claim_texts(
+        self, kind: type[AssembledText], entries: Entries[Any], known: Sequence[object], listener: Listener
+    ) -> None:
+        for at in range(*_changed(entries, known, kind, _check_text)):
+            entry = _check_text(entries[at], kind)
+            if not (entry.has_stood and self._stood(entry)):
+                entries[at] = replace(entry, origin=origin_of(listener)).standing()
+
     def _note(self, listener: Listener | None, assembly: PromptAssembly) -> None:
         sections, contexts, tools = assembly.listed()
+        variables = assembly.variables
+        if self.checkpoints and self.checkpoints[-1].variables == variables:
+            variables = self.checkpoints[-1].variables  # one copy for all who leave them as they are
+        else:
+            variables = dict(variables)
         self.checkpoints.append(
             Checkpoint(
                 listener,
                 None if sections is None else sections.state(),
                 None if contexts is None else contexts.state(),
                 None if tools is None else tools.state(),
-                dict(assembly.variables),
+                variables,
             )
         )
 
@@ -150,10 +183,9 @@ class Waterfall:
         if None not in (checkpoint.sections, checkpoint.contexts, checkpoint.tools):
             return checkpoint
         draft = self._draft
-        return replace(
-            checkpoint,
+        return checkpoint._replace(
             sections=draft.canonical_sections() if checkpoint.sections is None else checkpoint.sections,
-            contexts=tuple(draft.canonical_contexts()) if checkpoint.contexts is None else checkpoint.contexts,
+            contexts=draft.canonical_contexts() if checkpoint.contexts is None else checkpoint.contexts,
             tools=draft.tools() if checkpoint.tools is None else checkpoint.tools,
         )
 
@@ -215,29 +247,6 @@ class _Next:
 
     def __await__(self) -> Generator[Any, Any, PromptAssembly]:
         return self._step.go()
-
-
-def _claim(assembly: PromptAssembly, listener: Listener, before: Checkpoint, stood: Callable[[object], bool]) -> None:
-    """Give what a listener put into the assembly its origin.
-
-    Raises:
-        TypeError: something in a list is no entry of its kind, or a variable's value is no string.
-    """
-    origin = origin_of(listener)
-    sections, contexts, tools = assembly.listed()
-    texts = (AssembledSection, sections, before.sections), (AssembledContext, contexts, before.contexts)
-    for kind, entries, known in texts:
-        if entries is None:
-            continue
-        for at in range(*_changed(entries, known or (), kind, _check_text)):
-            entry = _check_text(entries[at], kind)
-            if not (entry.has_stood and stood(entry)):
-                entries[at] = replace(entry, origin=origin).standing()
-    if tools is not None:
-        for tool in tools[slice(*_changed(tools, before.tools or (), ToolSchema, _check_tool))]:
-            _check_tool(tool, ToolSchema)
-    if assembly.variables != before.variables:
-        _check_variables(assembly.variables)
 
 
 def _changed(
