@@ -4,6 +4,7 @@
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -79,6 +80,22 @@ async def test_the_plugin_is_loaded_in_a_prompt_of_its_own() -> None:
         assert mounted.fiber.config == Config(currency="USD")
         assert (mounted.ctx.name, mounted.kernel.name) == ("acme-billing", "root")
         assert repr(mounted) == "<Mounted acme-billing: active>"
+
+
+async def test_files_that_are_registered_together_are_told_one_by_one(tmp_path: Path) -> None:
+    """Each file of a folder is a contribution with a place of its own, until they go together."""
+    for name in ("tone", "terms"):
+        (tmp_path / f"{name}.md").write_text(f"The {name}.", encoding="utf-8")
+
+    @plugin(name="acme-texts")
+    def texts(prompt: SystemPrompt) -> None:
+        prompt.sections_from(tmp_path, order=10)
+
+    async with mount(texts) as mounted:
+        told = [(ref.kind, ref.name, (ref.source or "").rsplit("/", 1)[-1]) for ref in mounted.contributions]
+        assert told == [("section", "acme-texts:terms", "terms.md:1"), ("section", "acme-texts:tone", "tone.md:1")]
+        await mounted.unload()
+        assert mounted.contributions == ()
 
 
 async def test_another_config() -> None:

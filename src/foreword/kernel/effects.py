@@ -7,6 +7,7 @@ plugins it is the plugin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
+__all__ = ["Batch", "Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
 
 Undo: TypeAlias = Callable[[], object]
 """Takes something back. A plugin's may be async; what it gives is then awaited."""
@@ -89,6 +90,17 @@ class UndoStack:
             return self._undos.popitem()[0] if self._undos else None
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries that are registered in one change."""
+
+    label: str
+    refs: tuple[EntryRef, ...]
+
+    def __str__(self) -> str:
+        return self.label
+
+
 class Registration:
     """Something registered, and its undo. Use ``close()`` or ``with``; closing twice does nothing."""
 
@@ -108,6 +120,11 @@ class Registration:
     def ref(self) -> EntryRef | None:
         """The reference of the entry or listener that is registered; None for anything else."""
         return self._what if isinstance(self._what, EntryRef) else getattr(self._what, "ref", None)
+
+    @property
+    def refs(self) -> tuple[EntryRef, ...]:
+        """The references of all that is registered: one, several if they came together, none for anything else."""
+        return self._what.refs if isinstance(self._what, Batch) else (self.ref,) if self.ref is not None else ()
 
     @property
     def closed(self) -> bool:
@@ -133,7 +150,7 @@ class Registration:
         try:
             self._take_back(undo)
         finally:
-            self._what = self.ref or self.label  # only that: a closed registration keeps no provider alive
+            self._what = self.ref or Batch(self.label, self.refs)  # so that a closed one keeps no provider alive
 
     @staticmethod
     def behind(undo: object) -> Registration | None:

@@ -95,8 +95,7 @@ class Fiber:
     def contributions(self) -> tuple[EntryRef, ...]:
         """What is registered through it now, in order: entries and listeners; not services, undos and children."""
         registrations = map(Registration.behind, self._undos)
-        refs = (each.ref for each in registrations if each is not None)
-        return tuple(ref for ref in refs if ref is not None)
+        return tuple(ref for each in registrations if each is not None for ref in each.refs)
 
     def add(self, undo: Undo) -> None:
         """Keep an undo, sync or async, until the fiber unloads.

@@ -22,7 +22,7 @@ from foreword.errors import (
     ProtectedSectionShadowError,
     ProtectionConflictError,
 )
-from foreword.kernel.effects import Owner, Registration, Undo, add_later_error
+from foreword.kernel.effects import Batch, Owner, Registration, Undo, add_later_error
 from foreword.kernel.events import Listeners
 from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
@@ -198,7 +198,7 @@ class Registry:
         """Undo `add_named`."""
         self._change(scope, lambda: self._take_out(scope, registration.take()))
 
-    def add_sections(self, owner: Owner, scope: ScopeKey, sections: Sequence[Section], what: object) -> Registration:
+    def add_sections(self, owner: Owner, scope: ScopeKey, sections: Sequence[Section], label: str) -> Registration:
         """Register sections of different names in one change, all or none; raises as `check_free`, for the first."""
 
         def insert() -> None:
@@ -211,7 +211,8 @@ class Registry:
             for section in reversed(sections):
                 self._take_out(scope, section)
 
-        registration = Registration(what, owner, lambda: self._change(scope, remove))
+        batch = Batch(label, tuple(section.ref for section in sections))
+        registration = Registration(batch, owner, lambda: self._change(scope, remove))
         self._register(owner, scope, registration, insert)
         return registration
 
