@@ -191,6 +191,7 @@ REFUSED: list[tuple[Any, Event, str]] = [
     (with_call, RequestAttempted(1, 1, 2, header=bytes(32)), "not the request that follows"),
     (with_call, RequestAttempted(1, 1, 2, history=bytes(32)), "not the request that follows"),
     (with_call, RequestAttempted(1, 1, 2, request=bytes(32)), "not the request that follows"),
+    (with_call, RequestAttempted(1, 1, 2, header=b"short"), "not the request that follows"),
     (with_call, ToolCalled(1, 1, ToolCall("other", "search", "{}")), 'no call "other"'),
     (with_call, ToolAnswered(1, 1, ToolMessage("other", "search", "x")), 'no call "other"'),
     (with_call, ToolAnswered(1, 2, ToolMessage("c", "search", "x")), "step 2 of turn 1 is not open"),
@@ -238,6 +239,9 @@ UNSTORABLE: list[tuple[Event, str]] = [
     (RequestEnded(1, 1, 1, "well"), "Invalid enum value"),  # type: ignore[arg-type]
     (RequestEnded(1, 1, 1, "error", failure=ModelFailure("x", "y", retry_after=float("nan"))), "nan"),
     (RequestAttempted(1, 1, 1, BodyDigest("json", "1", b"short")), "5 bytes"),
+    (RequestAttempted(1, 1, 1, BodyDigest(5, "1", bytes(32))), "str"),  # type: ignore[arg-type]
+    (RequestAttempted(1, 1, True), "int"),
+    (RequestAttempted(1, 1, 1, header="no bytes"), "hex"),  # type: ignore[arg-type]
     (TurnEnd(1, "error", 5), "no string"),  # type: ignore[arg-type]
     (TurnEnd(1, "bored"), "Invalid enum value"),  # type: ignore[arg-type]
     (StepStart(1, True), "int"),

@@ -61,6 +61,7 @@ class FaultyClaim:
 
     async def write(self, batch: Batch) -> bytes:
         self._store.written.append(len(batch.events))
+        self._batch = batch
         fault = self._store.fail.pop(0) if self._store.fail else ""
         if fault == "before":
             raise StoreError("a faulty store", "store_full", "is full; make room")
@@ -78,6 +79,9 @@ class FaultyClaim:
         row = await self._claim.settle()
         if self._store.fail and self._store.fail[0] == "foreign":
             return replace(row, head=bytes(32))
+        if self._store.fail and self._store.fail[0] == "half":
+            first = self._batch.events[0]
+            return replace(row, count=first.seq + 1, head=first.digest)
         return row
 
     async def release(self) -> None:
@@ -175,6 +179,22 @@ async def test_a_cancelled_flush_loses_nothing() -> None:
         store.written.clear()
         await session.flush()
         assert store.written == [1]
+        assert await is_whole(store, session)
+
+
+async def test_half_a_batch_is_a_conflict() -> None:
+    """A batch is one transaction: a store that holds some of its events and lacks others is not written to again."""
+    async with faulty() as (store, session):
+        session.append(Note("a"))
+        session.append(Note("b"))
+        store.fail = ["before"]
+        with pytest.raises(FlushFailedError):
+            await session.flush()
+        store.fail = ["half"]
+        with pytest.raises(SessionConflictError):
+            await session.flush()
+        store.fail.clear()
+        await session.flush()
         assert await is_whole(store, session)
 
 

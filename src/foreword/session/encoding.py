@@ -1,13 +1,14 @@
 """Encoding: what an event needs on disk, as data of its envelope and as contents of blobs.
 
-`decoding` is the way back. The `ledger` gives blobs their digests and writes the envelope.
+`decoding` is the way back. The `ledger` gives blobs their digests and writes the envelope. What passes between the two
+are structs, since one is made for each event, five times as fast as a frozen dataclass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -31,7 +32,7 @@ _message: msgspec.json.Decoder[MessageContent] = msgspec.json.Decoder(records.Me
 _encoder = msgspec.json.Encoder()
 
 
-class Shared(NamedTuple):
+class Shared(msgspec.Struct, frozen=True):
     """Shared content of an event: the digest of its root, and the blobs that may be new to the store."""
 
     root: bytes
@@ -42,7 +43,7 @@ class Shared(NamedTuple):
     sensitive: bool = False  # whether something private is in it, new or not
 
 
-class Encoded(NamedTuple):
+class Encoded(msgspec.Struct, frozen=True):
     """What an event needs on disk."""
 
     data: Data
@@ -52,11 +53,17 @@ class Encoded(NamedTuple):
     masks: Mapping[str, bytes] = MappingProxyType({})  # of contents with something sensitive, how they read without it
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """The answer whose tool calls are about to run."""
 
     digest: bytes
-    calls: Sequence[tuple[ToolCall, bool]]  # and whether each is sensitive
+    calls: Sequence[ToolCall]
+    sensitive: Sequence[int] = ()  # positions of those whose arguments are not to be shown
+
+    def position(self, call: ToolCall, *, sensitive: bool) -> int | None:
+        """Which of them a call is, as it runs."""
+        positions = range(len(self.calls))
+        return next((at for at in positions if self.calls[at] == call and (at in self.sensitive) == sensitive), None)
 
 
 def encode(event: events.Event, asked: Asked | None = None, header: WrittenHeader | None = None) -> Encoded:
@@ -121,11 +128,12 @@ def _tool_content(message: ToolMessage, *, sensitive: bool = False) -> records.T
     return records.ToolContent(message.call_id, message.name, message.text, message.is_error, sensitive)
 
 
-def _message_encoded(data: Data, content: MessageContent) -> Encoded:
-    """An event with a message, and how that reads without what is sensitive in it."""
-    masked = masked_content(content)
-    masks = {} if masked is content else {"message": _encoder.encode(masked)}
-    return Encoded(data, {"message": _checked(content, _message)}, masks=masks)
+def _message_encoded(data: Data, content: MessageContent, *, sensitive: bool = False) -> Encoded:
+    """An event with a message, and how that reads without what is sensitive in it, if anything is."""
+    private = {"message": _checked(content, _message)}
+    if not sensitive:
+        return Encoded(data, private)
+    return Encoded(data, private, masks={"message": _encoder.encode(masked_content(content))})
 
 
 def _locate(part: ContextPart, text: str) -> records.PartContent:
@@ -167,8 +175,12 @@ def _step_start(event: events.StepStart) -> Encoded:
 def _user_said(event: events.UserSaid) -> Encoded:
     if not isinstance(cast("object", event.message), UserMessage):
         raise TypeError(f"{type(event.message).__name__} is no UserMessage")
-    source = None if event.source is None else records.SourceData(event.source.kind, event.source.name)
-    return _message_encoded(records.UserMessageData(source), _user_content(event.message, event.source))
+    source = event.source
+    content = _user_content(event.message, source)
+    if source is None:
+        return _message_encoded(records.UserMessageData(), content)
+    data = records.UserMessageData(records.SourceData(source.kind, source.name))
+    return _message_encoded(data, content, sensitive=any(part.sensitive for part in source.parts))
 
 
 def _assistant_said(event: events.AssistantSaid) -> Encoded:
@@ -180,13 +192,13 @@ def _assistant_said(event: events.AssistantSaid) -> Encoded:
     data = records.AssistantMessageData(event.turn, event.step, calls, empty, event.interrupted)
     if event.sensitive and any(not 0 <= at < len(calls) for at in event.sensitive):
         raise ValueError(f"tool calls {event.sensitive} of it are sensitive, and it has {len(calls)}")
-    return _message_encoded(data, _assistant_content(message, event.sensitive))
+    return _message_encoded(data, _assistant_content(message, event.sensitive), sensitive=bool(event.sensitive))
 
 
 def _tool_called(event: events.ToolCalled, asked: Asked | None) -> Encoded:
     call = event.call
-    if asked is not None and (call, event.sensitive) in asked.calls:
-        at = asked.calls.index((call, event.sensitive))
+    at = None if asked is None else asked.position(call, sensitive=event.sensitive)
+    if asked is not None and at is not None:
         data = records.ToolCallData(event.turn, event.step, call.id, call.name, at, event.sensitive)
         return Encoded(data, known={"message": asked.digest})
     data = records.ToolCallData(event.turn, event.step, call.id, call.name, sensitive=event.sensitive)
@@ -198,7 +210,8 @@ def _tool_answered(event: events.ToolAnswered) -> Encoded:
     if not isinstance(cast("object", event.message), ToolMessage):
         raise TypeError(f"{type(event.message).__name__} is no ToolMessage")
     data = records.ToolResultData(event.turn, event.step, event.message.call_id, event.code)
-    return _message_encoded(data, _tool_content(event.message, sensitive=event.sensitive))
+    content = _tool_content(event.message, sensitive=event.sensitive)
+    return _message_encoded(data, content, sensitive=event.sensitive)
 
 
 def _history_replaced(event: events.HistoryReplaced) -> Encoded:
@@ -219,16 +232,18 @@ def _history_replaced(event: events.HistoryReplaced) -> Encoded:
 
 
 def _request_attempted(event: events.RequestAttempted) -> Encoded:
-    digests = [b"" if digest is None else digest for digest in (event.header, event.history, event.request)]
-    header, history, request = (digest.hex() for digest in digests)
-    numbers = (event.turn, event.step, event.attempt)
-    body = event.body
+    numbers, body = (event.turn, event.step, event.attempt), event.body
+    header, history, request = _hex(event.header), _hex(event.history), _hex(event.request)
     if body is None:
         return Encoded(records.RequestAttemptData(*numbers, header, history, request))
     if len(body.digest) != DIGEST_SIZE:
         raise ValueError(f"the digest of its body has {len(body.digest)} bytes, not {DIGEST_SIZE}; use BodyDigest.of")
     data = records.RequestAttemptData(*numbers, header, history, request, body.adapter, body.version)
     return Encoded(data, {"body": body.digest})
+
+
+def _hex(digest: bytes | None) -> str:
+    return "" if digest is None else bytes.hex(digest)
 
 
 def _request_ended(event: events.RequestEnded) -> Encoded:

@@ -74,7 +74,7 @@ class RequestHeader:
         """The parts that a provider gets other bytes of."""
         same: dict[HeaderPart, bool] = {
             "config": _same_config(self.config, other.config),
-            "sections": (self.sections, self.stable_head) == (other.sections, other.stable_head),
+            "sections": _same_text(self, other),
             "tools": _same_tools(self.tools, other.tools),
         }
         return tuple(part for part, is_same in same.items() if not is_same)
@@ -82,10 +82,17 @@ class RequestHeader:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RequestHeader):
             return NotImplemented
-        return not self.differs_in(other)
+        return (
+            _same_text(self, other) and _same_tools(self.tools, other.tools) and _same_config(self.config, other.config)
+        )
 
     def __hash__(self) -> int:
         return hash((self.sections, self.config.provider, self.config.model, len(self.tools)))
+
+
+def _same_text(one: RequestHeader, other: RequestHeader) -> bool:
+    sections = one.sections is other.sections or one.sections == other.sections
+    return sections and one.stable_head == other.stable_head
 
 
 def _same_tools(one: tuple[ToolSchema, ...], other: tuple[ToolSchema, ...]) -> bool:

@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from foreword.errors import EventRefusedError
 from foreword.session import events
-from foreword.session.digests import DIGEST_SIZE, SALT_SIZE, event_digest, private_digest, request_digest
+from foreword.session.digests import DIGEST_SIZE, SALT_SIZE, event_digest, private_digest
 from foreword.session.encoding import EVENT_TYPES, Asked, encode
 from foreword.session.events import HeldSnapshot, LoggedEvent
 from foreword.session.header import RequestHeader, WrittenHeader, write_header
 from foreword.session.placeholders import ERASED, item_in_place
-from foreword.session.records import DATA_TYPES, VERSION, Envelope
+from foreword.session.records import DATA_TYPES, VERSION, Envelope, RequestAttemptData
 from foreword.session.store.contract import Batch, BlobRow, EventRow
 from foreword.session.trace import StepTrace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from foreword.session.encoding import Encoded, Shared
     from foreword.session.state import State
     from foreword.wire.messages import Message
 
-__all__ = ["Clock", "Content", "Entropy", "Ledger", "Pending"]
+__all__ = ["Clock", "Content", "Entropy", "Ledger"]
 
 Clock: TypeAlias = Callable[[], int]
 """Gives the time in milliseconds since 1970."""
@@ -45,16 +45,20 @@ Content: TypeAlias = Literal["full", "masked", "digests"]
 only what proves it to whoever has it from elsewhere, and who contributed what.
 """
 
+
+class _Attempt(RequestAttemptData, frozen=True, kw_only=True):
+    """An attempt, its digests any text: the state holds them against its own, and their patterns take 2 µs."""
+
+    header: str
+    history: str
+    request: str
+
+
 _encode = msgspec.json.Encoder().encode
-_DECODERS: Final = {type_: msgspec.json.Decoder(shape) for type_, shape in DATA_TYPES.items()}
-
-
-class Pending(NamedTuple):
-    """An event that is accepted and not yet known to be durable."""
-
-    row: EventRow
-    blobs: tuple[BlobRow, ...]
-    refs: tuple[tuple[bytes, int], ...]
+_CHECKS: Final = {
+    type_: msgspec.json.Decoder(shape).decode for type_, shape in {**DATA_TYPES, "request/attempt": _Attempt}.items()
+}
+"""What raises if data could not be read again."""
 
 
 class Ledger:
@@ -70,6 +74,11 @@ class Ledger:
         clock: tells the time; should it go back, events do not.
         entropy: makes salts.
         content: how much of it is stored.
+
+    Attributes:
+        logged: the events so far.
+        rows: those of them that are not known to be durable, with `blobs` and `refs`.
+        trace: of the last step that has one.
     """
 
     def __init__(
@@ -87,11 +96,14 @@ class Ledger:
         self.id, self.epoch, self.state, self.head = id, epoch, state, head
         self.messages, self.header = messages, header
         self.logged: list[LoggedEvent] = []
-        self.pending: list[Pending] = []
+        self.rows: list[EventRow] = []
+        self.blobs: list[BlobRow] = []
+        self.refs: list[tuple[bytes, int]] = []
+        self.trace: StepTrace | None = None
         self.known: set[bytes] = set()  # shared blobs that are stored or pending
         self._clock, self._entropy, self._content = clock, entropy, content
         self._asked: Asked | None = None
-        self._trace: StepTrace | None = None  # of the last step that has one, as it will be read again
+        self._lean_trace: StepTrace | None = None  # the same, as it will be read again
 
     def append(self, event: events.Event, *, time: int | None = None) -> LoggedEvent:
         """Take an event in.
@@ -104,8 +116,11 @@ class Ledger:
             EventRefusedError: it does not fit here, or cannot be stored. Nothing has changed.
         """
         try:
-            header = self._written(event)
-            event = self._filled_in(event)
+            header = None
+            if isinstance(event, events.RequestAttempted):
+                event = self._filled_in(event)
+            elif isinstance(event, events.HeaderWritten):
+                event, header = self._written(event)
             return self._take(event, encode(event, self._asked, header), header, time)
         except (ValueError, TypeError, OverflowError, msgspec.MsgspecError) as fault:
             raise self._refused(event, str(fault)) from fault
@@ -124,7 +139,7 @@ class Ledger:
             encoded = encode(start)
             if inherit:
                 labels = {f"label/{name}": digest for name, digest in self.state.labels.items()}
-                encoded = encoded._replace(private={}, known=labels)
+                encoded = msgspec.structs.replace(encoded, private={}, known=labels)
             return self._take(start, encoded)
         except (ValueError, TypeError, msgspec.MsgspecError) as fault:
             raise self._refused(start, str(fault)) from fault
@@ -138,21 +153,16 @@ class Ledger:
         if self.header is not None:
             self.header = self.header.without(dict.fromkeys(blobs, ERASED))
         self.known.clear()  # some of it is not in the store any more
-        self._asked = None
+        self._asked = self.trace = None
         return logged
 
     def batch(self, first: int, head: bytes) -> Batch:
         """All that is pending, given how many events the store has before it, and the digest of the last of them."""
-        pending = self.pending
-        return Batch(
-            self.id,
-            self.epoch,
-            first,
-            head,
-            tuple([each.row for each in pending]),
-            tuple([blob for each in pending for blob in each.blobs]),
-            tuple([ref for each in pending for ref in each.refs]),
-        )
+        return Batch(self.id, self.epoch, first, head, tuple(self.rows), tuple(self.blobs), tuple(self.refs))
+
+    def written(self, batch: Batch) -> None:
+        """What was pending when this was made is durable."""
+        del self.rows[: len(batch.events)], self.blobs[: len(batch.blobs)], self.refs[: len(batch.refs)]
 
     def held_snapshot(self) -> HeldSnapshot:
         """Which snapshot the model still sees."""
@@ -165,23 +175,26 @@ class Ledger:
     def _take(
         self, event: Any, encoded: Encoded, header: WrittenHeader | None = None, time: int | None = None
     ) -> LoggedEvent:
-        type_ = EVENT_TYPES[type(event)]
-        data = _encode(encoded.data)
-        _DECODERS[type_].decode(data)  # so it is sure to be read again
-        why = self.state.refusal(encoded.data)
+        type_, record, state = EVENT_TYPES[type(event)], encoded.data, self.state
+        data = _encode(record)
+        _CHECKS[type_](data)
+        why = state.refusal(record)
         if why is not None:
             raise ValueError(why)
-        seq, time = self.state.count, max(self._now() if time is None else time, self.state.time)
+        seq, time = state.count, self._now() if time is None else time
+        if time < state.time:
+            time = state.time
         refs, blobs, withheld = self._blobs(encoded)
-        hexes = {role: digest.hex() for role, digest in refs.items()}
+        hexes = {role: digest.hex() for role, digest in refs.items()} if refs else {}
         envelope = _encode(Envelope(VERSION, seq, time, self.epoch, type_, msgspec.Raw(data), hexes, withheld=withheld))
         # Whatever could fail is behind us.
-        self.head = event_digest(self.head, envelope)
-        self.state.apply(seq, time, encoded.data, refs, withheld)
-        pairs = tuple([(digest, seq) for digest in dict.fromkeys(refs.values())])
-        self.pending.append(Pending(EventRow(seq, envelope, self.head), blobs, pairs))
-        self._follow(event, header, refs)
-        logged = LoggedEvent(seq, time, self._lean(event))
+        head = self.head = event_digest(self.head, envelope)
+        state.apply(seq, time, record, refs, withheld)
+        self.rows.append(EventRow(seq, envelope, head))
+        if refs:
+            self.blobs += blobs
+            self.refs += [(digest, seq) for digest in refs.values()]
+        logged = LoggedEvent(seq, time, self._follow(event, header, refs))
         self.logged.append(logged)
         return logged
 
@@ -191,7 +204,7 @@ class Ledger:
             raise TypeError(f"the clock gives {now!r}; let it give whole milliseconds since 1970")
         return now
 
-    def _blobs(self, encoded: Encoded) -> tuple[Mapping[str, bytes], tuple[BlobRow, ...], tuple[str, ...]]:
+    def _blobs(self, encoded: Encoded) -> tuple[Mapping[str, bytes], Sequence[BlobRow], tuple[str, ...]]:
         """The refs of an event by role, the blobs that are new, and the roles of which something is not stored."""
         if not encoded.private and not encoded.shared:
             return encoded.known, (), ()
@@ -201,21 +214,27 @@ class Ledger:
         for role, content in encoded.private.items():
             row = self._private(content)
             refs[role] = row.digest
-            masked = encoded.masks.get(role) if self._content == "masked" else None
-            if masked is None and (self._content != "digests" or role == "body"):
+            if self._stores(role, encoded):
                 rows.append(row)
                 continue
             withheld.append(role)
             rows.append(replace(row, body=None))
-            if masked is not None:
-                rows.append(self._private(masked))
+            if self._content == "masked":
+                rows.append(self._private(encoded.masks[role]))
                 refs["masked"] = rows[-1].digest
         for role, shared in encoded.shared.items():
             refs[role] = shared.root
-            rows += self._shared(shared)
+            if shared.root not in self.known:
+                rows += self._shared(shared)
             if (self._content == "digests" and role == "header") or (self._content == "masked" and shared.sensitive):
                 withheld.append(role)
-        return refs, tuple(rows), tuple(withheld)
+        return refs, rows, tuple(withheld)
+
+    def _stores(self, role: str, encoded: Encoded) -> bool:
+        """Whether a private content is stored as it is; of a body it is only the digest."""
+        if self._content == "masked":
+            return role not in encoded.masks
+        return self._content == "full" or role == "body"
 
     def _private(self, content: bytes) -> BlobRow:
         salt = self._entropy(SALT_SIZE)
@@ -223,8 +242,6 @@ class Ledger:
 
     def _shared(self, shared: Shared) -> Iterator[BlobRow]:
         """The blobs of a tree that are new."""
-        if shared.root in self.known:
-            return
         for digest, body in shared.blobs.items():
             if digest not in self.known:
                 self.known.add(digest)
@@ -233,14 +250,9 @@ class Ledger:
         for digest, (salt, body) in shared.salted.items():
             yield BlobRow(digest, salt, body if self._content == "full" else None)
 
-    def _filled_in(self, event: events.Event) -> events.Event:
+    def _filled_in(self, event: events.RequestAttempted) -> events.RequestAttempted:
         """The event with what follows from the log, which a caller need not work out."""
-        if isinstance(event, events.HeaderWritten) and event.reason == "resume" and self.header is not None:
-            return replace(event, drift=event.header.differs_in(self.header.header))
-        if not isinstance(event, events.RequestAttempted):
-            return event
-        header = self.state.header or bytes(DIGEST_SIZE)  # without one it is refused later
-        history = self.state.history_digest
+        header, history, request = self.state.request or (bytes(DIGEST_SIZE),) * 3  # without one it is refused later
         return events.RequestAttempted(
             event.turn,
             event.step,
@@ -248,24 +260,28 @@ class Ledger:
             event.body,
             header if event.header is None else event.header,
             history if event.history is None else event.history,
-            request_digest(header, history) if event.request is None else event.request,
+            request if event.request is None else event.request,
         )
 
-    def _written(self, event: events.Event) -> WrittenHeader | None:
-        if not isinstance(event, events.HeaderWritten):
-            return None
-        if not isinstance(event.header, RequestHeader):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"{type(event.header).__name__} is no RequestHeader")
-        return write_header(event.header, self.header, self._entropy)
+    def _written(self, event: events.HeaderWritten) -> tuple[events.HeaderWritten, WrittenHeader]:
+        """The event with what differs from before if the session was resumed, and its header in bytes."""
+        last, header = self.header, event.header
+        if not isinstance(header, RequestHeader):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{type(header).__name__} is no RequestHeader")
+        written = write_header(header, last, self._entropy)
+        if last is not None and event.reason == "resume":
+            event = replace(event, drift=header.differs_in(last.header))
+        return event, written
 
-    def _follow(self, event: events.Event, header: WrittenHeader | None, refs: Mapping[str, bytes]) -> None:
-        """Keep messages and header in step with the state."""
+    def _follow(self, event: events.Event, header: WrittenHeader | None, refs: Mapping[str, bytes]) -> events.Event:
+        """Keep messages and header in step with the state; gives the event as it will be read again."""
         match event:
+            case events.StepStart() if event.trace is not None:
+                return self._lean(event, event.trace)
             case events.UserSaid() | events.ToolAnswered():
                 self.messages.append(event.message)
             case events.AssistantSaid():
-                calls = enumerate(event.message.tool_calls)
-                self._asked = Asked(refs["message"], [(call, at in event.sensitive) for at, call in calls])
+                self._asked = Asked(refs["message"], event.message.tool_calls, event.sensitive)
                 if event.message.text or event.message.tool_calls:
                     self.messages.append(event.message)
             case events.HistoryReplaced():
@@ -274,14 +290,14 @@ class Ledger:
                 self.header = header if header is None else replace(header, blobs={}, salted={})
             case _:
                 pass
+        return event
 
-    def _lean(self, event: events.Event) -> events.Event:
-        """The event as it will be read again: without blobs that the store has. Steps of one trace share it."""
-        if not isinstance(event, events.StepStart) or event.trace is None:
-            return event
-        if event.trace != self._trace:
-            self._trace = StepTrace(event.trace.digest, event.trace.resized)
-        return events.StepStart(event.turn, event.step, self._trace)
+    def _lean(self, event: events.StepStart, trace: StepTrace) -> events.StepStart:
+        """The event without blobs that the store has. Steps of one trace share it."""
+        if trace is not self.trace and trace != self._lean_trace:
+            self._lean_trace = StepTrace(trace.digest, trace.resized)
+        self.trace = trace
+        return events.StepStart(event.turn, event.step, self._lean_trace)
 
     def _refused(self, event: object, why: str) -> EventRefusedError:
         return EventRefusedError(self.id, EVENT_TYPES.get(type(event), type(event).__name__), why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from foreword.errors import (
     EventRefusedError,
@@ -19,17 +19,13 @@ from foreword.session.bodies import Bodies
 from foreword.session.drift import Drift, Resumption
 from foreword.session.events import (
     EVENTS_OF_THE_LOG,
-    AssistantSaid,
     BodyDigest,
     Event,
     HeaderWritten,
     HeldSnapshot,
     HistoryReplaced,
     LoggedEvent,
-    StepStart,
-    ToolAnswered,
     TurnEnd,
-    UserSaid,
 )
 from foreword.session.placeholders import ERASED
 
@@ -56,9 +52,6 @@ __all__ = ["Observer", "Session"]
 Observer: TypeAlias = Callable[[LoggedEvent], object]
 """Told of each event once it is accepted. It may not append; what it raises is logged and stops nothing."""
 
-_SAID: Final = (UserSaid, AssistantSaid, ToolAnswered, HistoryReplaced)
-"""What changes the history."""
-
 _log = logging.getLogger("foreword.session")
 
 
@@ -84,12 +77,12 @@ class Session:
         self._observers: list[Observer] = []
         self._telling = False
         self._closed = False
-        self._trace: StepTrace | None = None
-        self._messages: tuple[Message, ...] | None = None
+        self._messages: tuple[Message, ...] | None = None  # as they were at that digest of the history
+        self._messages_at = b""
         self._bodies = Bodies()
         self._events: tuple[LoggedEvent, ...] = ()
         self._durable = claim.row.count, claim.row.head
-        self._unsettled = False  # whether the store may hold more than we know of
+        self._unsettled: Batch | None = None  # what was handed over, while it is not known whether the store has it
         self.erased_at = 0
         self._writing: anyio.Lock = anyio.Lock(fast_acquire=True)  # the store lets others run when it is written to
 
@@ -138,8 +131,9 @@ class Session:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The history: what the model sees beside the header."""
-        if self._messages is None:
-            self._messages = tuple(self._ledger.messages)
+        at = self._ledger.state.history_digest
+        if self._messages is None or self._messages_at != at:
+            self._messages, self._messages_at = tuple(self._ledger.messages), at
         return self._messages
 
     @property
@@ -150,7 +144,7 @@ class Session:
     @property
     def trace(self) -> StepTrace | None:
         """The trace of the last step that began while this object lives; `step_trace` takes it, to spare work."""
-        return self._trace
+        return self._ledger.trace
 
     def body_digest(self, adapter: str, version: str, body: bytes) -> BodyDigest:
         """The digest of the body of a request, for `RequestAttempted`: what `BodyDigest.of` gives, faster.
@@ -221,11 +215,7 @@ class Session:
             why = "an observer of this session may not append to it; do it when it has returned"
             raise EventRefusedError(self.id, type(event).__name__, why)
         logged = self._ledger.append(event)
-        if isinstance(event, _SAID):
-            self._messages = None
-        elif isinstance(event, StepStart) and event.trace is not None:
-            self._trace = event.trace
-        elif isinstance(event, HeaderWritten):
+        if isinstance(event, HeaderWritten):
             self.resumption.went_on()
         if self._observers:
             self._tell(logged)
@@ -288,45 +278,41 @@ class Session:
             return await self._flush()
 
     async def _flush(self) -> str:
-        if self._unsettled:
-            await self._settle()
-        if not self._ledger.pending:
+        if self._unsettled is not None:
+            await self._settle(self._unsettled)
+        if not self._ledger.rows:
             from anyio.lowlevel import checkpoint
 
             await checkpoint()
             return self._durable[1].hex()
-        batch = self._ledger.batch(*self._durable)
-        ends_turn = any(isinstance(event.event, TurnEnd) for event in self._ledger.logged[-len(batch.events) :])
-        self._unsettled = True  # until it is known that all of it was written
+        batch = self._unsettled = self._ledger.batch(*self._durable)
+        ends_turn = TurnEnd in [type(each.event) for each in self._ledger.logged[-len(batch.events) :]]
         try:
             await self._claim.write(batch)
         except StoreError as fault:
             raise FlushFailedError(self.id, batch.first, len(batch.events), str(fault)) from fault
-        self._written(len(batch.events))
-        self._unsettled = False
+        self._written(batch)
         if ends_turn:
             await self.log.store.checkpoint()
         return self._durable[1].hex()
 
-    def _written(self, count: int) -> None:
-        last = self._ledger.pending[count - 1].row
-        del self._ledger.pending[:count]
-        self._durable = last.seq + 1, last.digest
+    def _written(self, batch: Batch) -> None:
+        self._ledger.written(batch)
+        self._durable = batch.count_after, batch.head_after
+        self._unsettled = None
 
-    async def _settle(self) -> None:
-        """After a write that failed or was cancelled: find out how much of it the store holds."""
+    async def _settle(self, batch: Batch) -> None:
+        """After a write that failed or was cancelled: find out whether the store holds it."""
         try:
             row = await self._claim.settle()
         except StoreError as fault:
-            pending = self._ledger.pending
-            raise FlushFailedError(self.id, self._durable[0], len(pending), str(fault)) from fault
-        heads = [self._durable[1], *(each.row.digest for each in self._ledger.pending)]
-        landed = row.count - self._durable[0]
-        if not 0 <= landed < len(heads) or heads[landed] != row.head:
+            raise FlushFailedError(self.id, self._durable[0], len(self._ledger.rows), str(fault)) from fault
+        if (row.count, row.head) == (batch.count_after, batch.head_after):
+            self._written(batch)
+        elif (row.count, row.head) == self._durable:
+            self._unsettled = None
+        else:
             raise self._conflict(row)
-        if landed:
-            self._written(landed)
-        self._unsettled = False
 
     def _conflict(self, row: SessionRow) -> SessionConflictError:
         count, head = self._durable
@@ -370,8 +356,8 @@ class Session:
         """Nothing but what is done herein writes the session to the store; for an erasure."""
         self._check_open()
         async with self._writing:
-            if self._unsettled:
-                await self._settle()
+            if self._unsettled is not None:
+                await self._settle(self._unsettled)
             yield self
 
     def forgetting(self, blobs: AbstractSet[bytes]) -> tuple[Claim, Batch]:
@@ -384,17 +370,15 @@ class Session:
             self.erased_at = logged.seq
             told = self._ledger.state.labels
             self._labels = {name: ERASED if told[name] in blobs else value for name, value in self._labels.items()}
-            self._messages = self._trace = None
+            self._messages = None
             self._bodies.forget()
             self._tell(logged)
-        self._unsettled = True  # until `forgot`
-        return self._claim, self._ledger.batch(*self._durable)
+        batch = self._unsettled = self._ledger.batch(*self._durable)  # until `forgot`
+        return self._claim, batch
 
     async def forgot(self, batch: Batch) -> None:
         """It was written: what was logged while this object lives is read anew, without what was erased."""
-        if batch.events:
-            self._written(len(batch.events))
-        self._unsettled = False
+        self._written(batch)
         logged = self._ledger.logged
         live = await self.log.events(self.id, logged[0].seq, self._durable[0], if_erased="mark")
         logged[: self._durable[0] - logged[0].seq] = [event async for event in live]

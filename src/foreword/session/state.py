@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
 
 from foreword.session import records
 from foreword.session.digests import EMPTY_HISTORY, history_digest, request_digest
@@ -19,7 +21,7 @@ __all__ = ["HistoryItem", "PendingCall", "Seen", "State"]
 Refs: TypeAlias = Mapping[str, bytes]
 
 
-class HistoryItem(NamedTuple):
+class HistoryItem(msgspec.Struct, frozen=True, gc=False):
     """A message in the history."""
 
     seq: int  # of the event that brought it
@@ -59,6 +61,7 @@ class State:
     """What follows from the events so far. `refusal` says what is wrong with a next one, `apply` takes it in."""
 
     __slots__ = (
+        "_request",
         "attempt",
         "attempt_open",
         "count",
@@ -105,6 +108,7 @@ class State:
         self.header_withheld = False  # whether something in it was not stored
         self.history: list[HistoryItem] = []
         self.history_digest = EMPTY_HISTORY
+        self._request: tuple[bytes, bytes, bytes] | None = None  # the last that was asked for
         self.held: int | None = None  # the event of the newest snapshot that is still in the history
         self.told_contexts = False  # whether there ever was a snapshot
         self.erased: dict[bytes, int] = {}  # what was erased, and the last event that says so
@@ -130,6 +134,14 @@ class State:
         masked = {item.digest: self.masked[item.digest] for item in self.history if item.digest in self.masked}
         history = tuple(self.history)
         return Seen(history, self.header, self.header_seq, self.held, self._unseen(), self.header_withheld, masked)
+
+    @property
+    def request(self) -> tuple[bytes, bytes, bytes] | None:
+        """The digests of header, history and request as they are now; None before the first header."""
+        header, history, made = self.header, self.history_digest, self._request
+        if header is not None and (made is None or made[0] is not header or made[1] is not history):
+            made = self._request = header, history, request_digest(header, history)
+        return made
 
     def _withhold(self, refs: Refs, roles: Collection[str]) -> None:
         self.header_withheld = self.header_withheld or "header" in roles
@@ -254,7 +266,7 @@ def _start_step(state: State, seq: int, data: records.StepStartData, refs: Refs)
 
 
 def _in_step(state: State, data: Any) -> str | None:
-    open_now = state.step_open and (data.turn, data.step) == (state.turn, state.step)
+    open_now = state.step_open and data.step == state.step and data.turn == state.turn
     return None if open_now else f"step {data.step} of turn {data.turn} is not open"
 
 
@@ -277,7 +289,7 @@ def _say_assistant(state: State, seq: int, data: records.AssistantMessageData, r
     message = refs["message"]
     state.pending = [PendingCall(*call, message, at) for at, call in enumerate(data.calls)]
     if not data.empty:
-        ids, names = tuple([call for call, _ in data.calls]), tuple([name for _, name in data.calls])
+        ids, names = zip(*data.calls, strict=True) if data.calls else ((), ())
         state.join(HistoryItem(seq, message, "assistant", ids, names))
 
 
@@ -343,10 +355,10 @@ def _request_attempt(state: State, data: records.RequestAttemptData) -> str | No
         return f"attempt {state.attempt} has no outcome; log how it ended first"
     if data.attempt != state.attempt + 1:
         return f"the next attempt of the step is {state.attempt + 1}"
-    if state.header is None:
+    asked = state.request
+    if asked is None:
         return "no header was written; write it first"
-    held = (state.header.hex(), state.history_digest.hex(), request_digest(state.header, state.history_digest).hex())
-    agrees = (data.header, data.history, data.request) == held
+    agrees = (data.header, data.history, data.request) == tuple(map(bytes.hex, asked))
     return None if agrees else "it is not the request that follows from the header and the history here"
 
 

@@ -39,7 +39,7 @@ class _Kept:
 
     row: SessionRow
     events: tuple[EventRow, ...] = ()
-    refs: tuple[tuple[bytes, int], ...] = ()  # by number, then by digest
+    refs: tuple[tuple[bytes, int], ...] = ()  # as they came
 
 
 class _Memory:
@@ -91,10 +91,9 @@ class _Memory:
     def _add(self, kept: _Kept, batch: Batch) -> SessionRow:
         row = rules.followed_by(kept.row, batch)
         self.blobs.update(self._brought(batch))
-        refs = kept.refs + tuple(sorted({*batch.refs}, key=_BY_NUMBER))  # of later events than those
         if batch.events:
             self.sessions.pop(batch.session, None)
-        self.sessions[batch.session] = _Kept(row, kept.events + batch.events, refs)
+        self.sessions[batch.session] = _Kept(row, kept.events + batch.events, kept.refs + batch.refs)
         return row
 
     def _check_erasable(self, blobs: frozenset[bytes], sessions: set[str], looked_into: frozenset[bytes]) -> None:
@@ -200,7 +199,10 @@ class MemoryStore:
     async def refs(self, id: str, first: int = 0, stop: int | None = None) -> list[tuple[bytes, int]]:
         """See `Store.refs`."""
         kept = (await self._opened()).sessions.get(id)
-        return [] if kept is None else [ref for ref in kept.refs if first <= ref[1] and (stop is None or ref[1] < stop)]
+        if kept is None:
+            return []
+        found = {ref for ref in kept.refs if first <= ref[1] and (stop is None or ref[1] < stop)}
+        return sorted(found, key=_BY_NUMBER)
 
     async def blobs(self, digests: Iterable[bytes]) -> dict[bytes, BlobRow]:
         """See `Store.blobs`."""
@@ -291,7 +293,10 @@ class MemoryClaim:
     """A `Claim` on a session in memory. Made by `MemoryStore.claim`."""
 
     def __init__(self, store: MemoryStore, memory: _Memory, row: SessionRow, new: SessionRow | None) -> None:
+        from anyio.lowlevel import checkpoint
+
         self.store = store
+        self._pause = checkpoint  # looked up once: an import, even a second one, takes as long as a small batch
         self._memory = memory
         self._row = row
         self._new = new  # until it is in the store
@@ -309,13 +314,11 @@ class MemoryClaim:
 
     async def write(self, batch: Batch) -> bytes:
         """See `Claim.write`. It yields to the event loop once, so a task may be cancelled here as with any store."""
-        from anyio.lowlevel import checkpoint
-
         self.check(batch)
         try:
             self.moved(self._memory.add(batch, self._new))
         finally:
-            await checkpoint()
+            await self._pause()
         return batch.head_after
 
     def check(self, batch: Batch) -> None:
