@@ -13,7 +13,7 @@
     ├── SessionError                      a session that cannot be had, written or read; an address; a damaged log
     ├── StoreError                        a store of sessions that cannot be opened, read or written
     ├── MissingExtraError                 an extra of this library that is not installed
-    ├── RecorderError                     a recorder that cannot be attached, or that must not miss what it missed
+    ├── RecorderError                     a recorder that cannot be attached, missed what it must not, or did not see
     ├── ModelError                        models: a provider that nobody serves, a bad setting or tool name
     │   └── ModelFailedError              a request that was sent and failed; carries the failure's facts
     ├── AgentError                        agents: busy, without a model, in circles, misled by a listener
@@ -41,6 +41,7 @@ __all__ = [
     "ApiKeyError",
     "AssemblyCancelledError",
     "AssemblyError",
+    "BodyNotRecordedError",
     "ConfigFault",
     "ContentNotStoredError",
     "DamagedLogError",
@@ -322,7 +323,11 @@ class InvalidPluginConfigError(PluginError, ValueError):
 
 
 class PluginFailedError(PluginError, RuntimeError):
-    """A plugin's set-up failed; all that it had registered was undone. ``__cause__`` is what it raised."""
+    """A plugin failed; all that it had registered was undone. ``__cause__`` is what it raised.
+
+    Attributes:
+        phase: when: ``in set-up``, or ``after set-up``, as by a task that it had started.
+    """
 
     kind = "plugin_failed"
 
@@ -414,7 +419,7 @@ class KernelOwnsError(ForewordError, TypeError):
 
 
 class EventModeError(ForewordError, TypeError):
-    """An event is dispatched or listened to in a way that its mode does not allow."""
+    """An event is dispatched or listened to in a way that its mode does not allow, or is no declared one."""
 
     kind = "event_mode"
 
@@ -448,11 +453,12 @@ class EmptyNameError(RegistrationError, ValueError):
 
     kind = "empty_name"
 
-    def __init__(self, entry_kind: str, owner: str, given: str) -> None:
+    def __init__(self, entry_kind: str, owner: str | None, given: str) -> None:
         self.entry_kind, self.owner, self.given = entry_kind, owner, given
+        whose = "" if owner is None else f" of {owner}"  # a scope's key is made by nobody in particular
         custom = '; by custom it is "owner:name", as in "tool:bash"' if entry_kind in ("section", "context") else ""
         super().__init__(
-            f"the name of {with_article(entry_kind)} of {owner} must be a non-empty string that UTF-8 can spell, "
+            f"the name of {with_article(entry_kind)}{whose} must be a non-empty string that UTF-8 can spell, "
             f"not {given}{custom}",
             entry_kind,
             owner,
@@ -479,6 +485,7 @@ class DuplicateEntryError(RegistrationError, ValueError):
         way_out = {
             "variable": "give it another name, or register it in a scope, where it shadows the outer one",
             "tool": "give it another name, or register it in a scope, where it shadows the outer one",
+            "override": "there is one for each name: say in one of them all that is to be changed",
         }.get(entry.kind, 'name it "owner:name", or register it in a scope, where it shadows the outer one')
         super().__init__(f"{entry} is already registered in this layer, by {holder}; {way_out}", entry, holder)
 
@@ -796,6 +803,22 @@ class NothingToRecordError(RecorderError, TypeError):
             f"{client} shows no HTTP client with event hooks; make one (httpx2.AsyncClient()), attach the recorder to "
             f"it, and hand it to the SDK as http_client=",
             client,
+        )
+
+
+class BodyNotRecordedError(RecorderError, LookupError):
+    """The bytes of a request are asked for, and the log cannot give them; all that they said it can."""
+
+    kind = "body_not_recorded"
+
+    def __init__(self, session: str, request: str, why: str) -> None:
+        self.session, self.request, self.why = session, request, why  # the request by its address
+        super().__init__(
+            f"the bytes of {shown(request)} are not in the log: {why}; what they said is: rebuild the request without "
+            f"its body (foreword log rebuild without --body, foreword.session.rebuild)",
+            session,
+            request,
+            why,
         )
 
 

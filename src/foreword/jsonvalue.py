@@ -132,4 +132,7 @@ def _float(value: float, path: str) -> float:
 def _key(key: object, path: str) -> str:
     if not isinstance(key, str):
         raise NotJsonError(path, f"has the key {key!r}, which is no string; give it as one")
-    return _string(key, f"the key {key!r} of {path or 'the value'}")
+    try:
+        return _string(key, path)
+    except NotJsonError as fault:
+        raise NotJsonError(path, f"has the key {key!r}, which {fault.reason}") from None

@@ -172,6 +172,8 @@ async def test_an_agent_that_is_not_in_the_file(folder: Folder) -> None:
     async with folder.open(TEXT, log=MemoryStore()) as app:
         with pytest.raises(DeploymentError, match='has no agent "supportt"; did you mean "support"'):
             await app.agent("supportt")
+        with pytest.raises(DeploymentError, match='has no agent "3"; known agents: other'):
+            await app.agent(3)  # type: ignore[arg-type]
     async with folder.open("", log=MemoryStore()) as app:
         with pytest.raises(DeploymentError, match="under the key agents"):
             await app.agent("support")

@@ -107,3 +107,25 @@ async def test_what_cannot_be_had(install: Install, folder: Folder) -> None:
              "has no billing.nothing"]  # fmt: skip
     for fault, expected in zip(faults, words, strict=True):
         assert expected in fault.message, fault
+
+
+@pytest.mark.anyio
+async def test_a_name_that_a_module_has_not_is_told_those_that_may_be_meant(folder: Folder) -> None:
+    """What it defines, and plugins that it passes on; not what it imports for its own use, nor classes of its own."""
+    folder.plugins("inner.py")
+    folder.write(
+        "much.py",
+        """
+        from dataclasses import *
+        from foreword import *
+        from inner import Config, billing, legal as law
+
+        class Thing: ...
+        class Desk(Service): ...
+        class Own(SystemPrompt): ...
+        def desk(ctx: Context) -> None: ...
+        def _helper() -> None: ...
+        """,
+    )
+    (fault,) = await folder.open_faults("plugins: [{id: a, use: 'much:dusk'}]")
+    assert fault.message.endswith('has no dusk; did you mean "desk"? known functions: Own, billing, desk, law')

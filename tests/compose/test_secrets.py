@@ -9,11 +9,14 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.compose.support import Folder, text_of
 
+from foreword import AssemblyError, Event, Mode
 from foreword.compose import DeploymentError, open_deployment
 from foreword.compose.secrets import FromEnvironment, Secrets, parsed, plain, shown_value
 
@@ -25,6 +28,13 @@ ENVIRONMENT = {"KEY": SECRET, "HOST": "internal.example", "EMPTY": ""}
 def clean(text: str) -> bool:
     """Whether a text shows nothing of the secret."""
     return not any(piece in text for piece in EVIDENCE)
+
+
+def fail() -> None:
+    """A plugin is to fail."""
+
+
+FAIL = Event("test/fail", Mode.EMIT, fail)
 
 
 # -- what expressions mean ---------------------------------------------------------------------------------------------
@@ -138,6 +148,8 @@ def test_only_what_was_given_is_hidden() -> None:
 # -- nowhere -----------------------------------------------------------------------------------------------------------
 
 LEAKY = """
+import anyio
+from tests.compose.test_secrets import FAIL
 from pydantic import BaseModel, SecretStr, field_validator
 from foreword import SystemPrompt
 from foreword.kernel.context import Context
@@ -229,6 +241,33 @@ def quiet(config: dict):
 async def ateardown(config: dict):
     yield
     raise ValueError(f"cannot log out with {config['key']}")
+
+def asked(config: dict, prompt: SystemPrompt) -> None:
+    def fails(*told):
+        raise ValueError(f"cannot log in with {config['key']}")
+    async def later(*told):
+        fails()
+    on_error = config.get("on_error", "fail")
+    {
+        "section": lambda: prompt.section("asked", fails, order=1, on_error=on_error),
+        "async section": lambda: prompt.section("asked", later, order=1, on_error=on_error),
+        "thread": lambda: prompt.section("asked", fails, order=1, thread=True, on_error=on_error),
+        "condition": lambda: prompt.section("asked", "Text.", order=1, when=fails, on_error=on_error),
+        "context": lambda: prompt.context("asked", fails, order=1, on_error=on_error),
+        "variable": lambda: prompt.variable("asked", fails, on_error=on_error),
+        "tools": lambda: prompt.tools(fails, on_error=on_error),
+        "listener": lambda: prompt.on_assemble(later),
+    }[config["what"]]()
+
+async def poller(config: dict, ctx: Context):
+    fail = anyio.Event()
+    ctx.on(FAIL, fail.set)
+    async def poll() -> None:
+        await fail.wait()
+        raise ValueError(f"cannot log in with {config['key']}")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(poll)
+        yield
 """
 
 
@@ -282,6 +321,48 @@ async def test_no_teardown_shows_a_secret(folder: Folder, name: str, caplog: pyt
     texts = list(everything(caught.value))
     assert any("cannot go" in text or "cannot log out with ${env:KEY}" in text for text in texts)
     assert all(map(clean, texts))
+    assert clean(caplog.text)
+
+
+PROVIDERS = ["section", "async section", "thread", "condition", "context", "variable", "tools"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("what", [*PROVIDERS, "listener"])
+async def test_no_assembly_shows_a_secret(folder: Folder, what: str) -> None:
+    """What a provider, a condition or a listener says when it fails is told to whoever renders without the value."""
+    folder.write("leaky.py", LEAKY)
+    text = f"plugins: [{{id: a, use: 'leaky:asked', config: {{what: {what}, key: '${{env:KEY}}'}}}}]"
+    async with folder.open(text, ENVIRONMENT) as app:
+        with pytest.raises(AssemblyError, match=r"of asked .* cannot log in with \$\{env:KEY\}") as caught:
+            await app.prompt.render()
+        assert all(map(clean, everything(caught.value)))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("what", PROVIDERS)
+async def test_no_trace_shows_a_secret(folder: Folder, what: str) -> None:
+    """Where the prompt does without a provider, the trace, which logs keep, says why without the value."""
+    folder.write("leaky.py", LEAKY)
+    config = f"{{what: {what}, on_error: skip, key: '${{env:KEY}}'}}"
+    async with folder.open(f"plugins: [{{id: a, use: 'leaky:asked', config: {config}}}]", ENVIRONMENT) as app:
+        reasons = "".join(map(str, (await app.prompt.render()).trace.events))
+        assert "cannot log in with ${env:KEY}" in reasons
+        assert clean(reasons)
+
+
+@pytest.mark.anyio
+async def test_a_failure_after_set_up_shows_no_secret(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does what a task of an active plugin raises; the error says that set-up was over."""
+    caplog.set_level(logging.DEBUG)
+    folder.write("leaky.py", LEAKY)
+    async with folder.open("plugins: [{id: a, use: 'leaky:poller', config: {key: '${env:KEY}'}}]", ENVIRONMENT) as app:
+        app.ctx.emit(FAIL)
+        with anyio.fail_after(20):
+            while app.plugins[0].state != "failed":
+                await anyio.lowlevel.checkpoint()
+    assert "plugin poller failed after set-up and was rolled back: ExceptionGroup" in caplog.text
+    assert "cannot log in with ${env:KEY}" in caplog.text
     assert clean(caplog.text)
 
 

@@ -12,7 +12,16 @@ import anyio.to_thread
 import pytest
 from tests.support.kernel import Alpha, held, kernel, logged, made
 
-from foreword import GLOBAL, InactiveContextError, ScopeAlreadyBoundError, ScopeCycleError, ScopeKey
+from foreword import (
+    GLOBAL,
+    EmptyNameError,
+    InactiveContextError,
+    InvalidConfigError,
+    ScopeAlreadyBoundError,
+    ScopeCycleError,
+    ScopeKey,
+    SystemPrompt,
+)
 from foreword.errors import MissingServiceError, WrongThreadError
 from foreword.kernel.context import Context
 from foreword.kernel.events import Event, Mode
@@ -189,6 +198,23 @@ async def test_leaving_when_every_task_is_cancelled() -> None:
     assert asyncio.all_tasks() == others
 
 
+@pytest.mark.parametrize(
+    "timeout", [-1, 0, True, "x", float("nan"), float("inf"), 10**400], ids=lambda each: f"{each!r:.5}"
+)
+@pytest.mark.parametrize("which", ["setup_timeout", "teardown_timeout"])
+def test_a_timeout_that_is_none(which: str, timeout: Any) -> None:
+    """It is refused where the kernel is made, and not by whichever plugin is loaded first."""
+    with pytest.raises(InvalidConfigError, match=rf"{which}: must be a positive number of seconds.* or None for any"):
+        Context(**{which: timeout})
+
+
+def test_all_settings_of_a_kernel_are_told_at_once() -> None:
+    """Who mends one need not come back for the next."""
+    with pytest.raises(InvalidConfigError) as caught:
+        Context(setup_timeout=-1, teardown_timeout="x", guard=3)  # type: ignore[arg-type]
+    assert [fault.field for fault in caught.value.faults] == ["setup_timeout", "teardown_timeout", "guard"]
+
+
 async def test_a_kernel_runs_once() -> None:
     """It cannot be entered while it runs, nor again afterwards."""
     ctx = Context()
@@ -300,6 +326,18 @@ async def test_a_scope_owns_and_files() -> None:
         assert repr(agent) == "<Context: agent, scope agent, disposed>"
 
 
+@pytest.mark.parametrize("name", [3, "", "\ud800", None], ids=ascii)
+async def test_a_scope_has_a_name_that_can_be_shown(name: Any) -> None:
+    """Another one is refused, by contexts and by the prompt's views alike, and leaves nothing."""
+    async with kernel() as ctx:
+        await ctx.mount(SystemPrompt).ready()
+        before = held(ctx)
+        for make in (ctx.scope, ctx.require(SystemPrompt).scope):
+            with pytest.raises(EmptyNameError, match="the name of a scope of root must be a non-empty string"):
+                make(name)
+        assert held(ctx) == before
+
+
 async def test_disposing_a_scope_undoes_what_was_done_through_it() -> None:
     """Plugins and scopes made through it included, and nothing else; twice is once."""
     log: list[str] = []
@@ -393,6 +431,7 @@ async def test_another_thread_is_sent_back() -> None:
     async with kernel() as ctx:
         provided = ctx.provide(Alpha())
         deferred = ctx.defer(print)
+        listening = ctx.on(PING, print)
         before = held(ctx)
         calls: dict[str, Callable[[], Any]] = {
             "mounting": lambda: ctx.mount(logged("p", [])),
@@ -401,14 +440,15 @@ async def test_another_thread_is_sent_back() -> None:
             "making a scope": lambda: ctx.scope("agent"),
             "emitting": lambda: ctx.emit(PING),
             "registering": lambda: ctx.defer(print),
-            "withdrawing": provided.close,
+            "closing service Alpha of root": provided.close,
+            "closing listener": listening.close,
             "undoing": deferred.close,
         }
         for what, call in calls.items():
             with pytest.raises(WrongThreadError, match=rf"^{what}.*anyio\.from_thread\.run_sync"):
                 await anyio.to_thread.run_sync(call)
         assert held(ctx)[:3] == before[:3]
-        assert (provided.closed, deferred.closed) == (False, False)
+        assert (provided.closed, deferred.closed, listening.closed) == (False, False, False)
         deferred.close()
         assert await anyio.to_thread.run_sync(lambda: anyio.from_thread.run_sync(ctx.scope, "agent")) is not None
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.kernel import held, kernel, made
 
 from foreword import ScopeKey
-from foreword.errors import EventModeError
+from foreword.errors import EventModeError, InvalidOptionError
 from foreword.kernel.context import Context
 from foreword.kernel.events import Event, Mode
 
@@ -211,6 +211,39 @@ async def test_a_plain_listener_of_an_awaited_event_is_named(event: Event[..., A
         assert "told to async functions, and listener" in str(error)
         assert "plain" in str(error)
         assert "of acme" in str(error)
+
+
+@pytest.mark.parametrize("listener", [3, "print", object()], ids=["int", "str", "object"])
+async def test_what_cannot_be_called_does_not_listen(listener: Any) -> None:
+    """It is refused where it is registered, and not by every event after."""
+    async with kernel() as ctx:
+        agent = ctx.scope("agent")
+        for register in (lambda: agent.on(TOGETHER, listener), lambda: agent.on(TOGETHER)(listener)):
+            with pytest.raises(
+                InvalidOptionError, match=r"of agent in scope agent .*must be a function, not an? "
+            ) as caught:
+                register()
+            assert caught.value.option == "listener"
+            assert "test_events.py:" in str(caught.value)
+        assert held(ctx).listeners == 0
+
+
+@pytest.mark.parametrize("event", ["test/told", 3, None, told], ids=["name", "int", "None", "signature"])
+async def test_only_a_declared_event_is_heard_and_told(event: Any) -> None:
+    """Its name, say, is none: who gives that is told to give the event itself."""
+    async with kernel() as ctx:
+        calls: list[Callable[[], object]] = [
+            lambda: ctx.on(event, print),
+            lambda: ctx.on(event),
+            lambda: ctx.emit(event, "x"),
+            lambda: ctx.parallel(event, "x"),
+            lambda: ctx.serial(event, "x"),
+            lambda: ctx.waterfall(event, "x", default=functools.partial(asked, "x")),
+        ]
+        for call in calls:
+            with pytest.raises(EventModeError, match="is not declared; give the declared Event itself"):
+                await call()  # type: ignore[misc]
+        assert held(ctx).listeners == 0
 
 
 async def test_on_is_a_decorator() -> None:

@@ -388,6 +388,37 @@ async def test_a_plugin_disposes_of_itself_from_a_task_of_its_own() -> None:
         await comes_to(fibers[0], FiberState.DISPOSED)
 
 
+async def test_a_failure_after_set_up_is_told_as_one() -> None:
+    """A task that an active plugin had started fails: the error, and a guard, are told that set-up was over."""
+    phases: list[str] = []
+    fail = anyio.Event()
+
+    async def poll() -> None:
+        await fail.wait()
+        raise ConnectionError("no route")
+
+    async def body() -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(poll)
+            yield
+
+    def guard(plugin: str, phase: str, error: BaseException) -> BaseException:
+        phases.append(phase)
+        return error
+
+    async with kernel(guard=guard) as ctx:
+        fiber = await ctx.mount(made("poller", lambda ctx: body())).ready()
+        fail.set()
+        await comes_to(fiber, FiberState.FAILED)
+        with pytest.raises(
+            PluginFailedError, match="plugin poller failed after set-up and was rolled back: "
+        ) as caught:
+            await fiber.ready()
+        assert caught.value.phase == "after set-up"
+        assert isinstance(caught.value.__cause__, ExceptionGroup)
+    assert phases == ["after set-up"]
+
+
 async def test_nothing_is_registered_during_unloading() -> None:
     """Who registers, listens, provides, mounts or makes a scope in a teardown is told that it is too late."""
     refused: list[str] = []

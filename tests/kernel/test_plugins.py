@@ -120,6 +120,46 @@ async def test_the_declared_name_is_the_plugin_s() -> None:
         await anyio.lowlevel.checkpoint()
 
 
+NO_NAMES = [3, "", "\ud800", b"billing"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=ascii)
+def test_a_name_that_nothing_could_show_is_refused(name: Any) -> None:
+    """Where the plugin is declared: a later error, or a log, would have to spell the name."""
+
+    def billing() -> None:
+        raise ValueError("no route")
+
+    with pytest.raises(InvalidPluginError) as caught:
+        plugin(name=name)(billing)
+    assert str(caught.value) == (
+        f"plugin test_a_name_that_nothing_could_show_is_refused.billing: its name must be a non-empty string that "
+        f"UTF-8 can spell, not {name!r}; without name=… it is called as its function"
+    )
+
+
+async def test_a_function_with_a_name_that_cannot_be_shown() -> None:
+    """It is called by its type then, and told like any other when it fails."""
+
+    def billing() -> None:
+        raise ValueError("no route")
+
+    billing.__qualname__ = "\ud800"
+    async with kernel() as ctx:
+        with pytest.raises(PluginFailedError, match=r"plugin function failed in set-up .* no route"):
+            await ctx.mount(billing).ready()
+
+
+@pytest.mark.parametrize("config", [3, "Config", dict[str, int], Alpha | None, Alpha()], ids=repr)
+def test_a_config_that_is_no_class_is_refused(config: Any) -> None:
+    """Where the plugin is declared, before anything is set up with it."""
+
+    def billing(config: object) -> None: ...
+
+    with pytest.raises(InvalidPluginError, match=r"billing: its config must be a class, not .*; name the class"):
+        plugin(name="billing", config=config)(billing)
+
+
 class NoPlugin:
     """A class that is no service."""
 
@@ -374,6 +414,46 @@ async def test_every_fault_at_once_with_its_path() -> None:
             for value in ("GBP", "short is", "many", SECRET):
                 assert value not in text
         assert (seen, fiber.state) == ([], FiberState.FAILED)
+
+
+class Lenient(BaseModel):
+    """A config that says nothing of further keys, in itself or in its parts."""
+
+    class Row(BaseModel):
+        cents: int = 1
+
+    currency: str = "EUR"
+    cur: int = Field(default=0, alias="re-named")
+    rows: list[Row] = []
+
+
+async def test_a_key_that_would_be_dropped_in_silence() -> None:
+    """It is a fault, told with the key that may be meant, when mounting and when updating; the plugin goes on then."""
+    async with kernel() as ctx:
+        with pytest.raises(InvalidPluginConfigError) as caught:
+            await mounted(ctx, {"currencie": "USD", "rows": [{}, {"cent": 5}], 3: 4, "re-named": 1}, Lenient)
+        assert {fault.field for fault in caught.value.faults} == {"currencie", "rows.1.cent", "3"}
+        assert 'did you mean "currency"?' in caught.value.faults[0].message
+        assert 'extra="ignore"' in caught.value.faults[0].message
+        fiber, seen = await mounted(ctx, {"currency": "USD"}, Lenient)
+        with pytest.raises(InvalidPluginConfigError, match="currencie: is no key of the plugin's config"):
+            await fiber.update({"currencie": "GBP"})
+        assert [config.currency for config in seen] == ["USD"]
+        assert fiber.state is FiberState.ACTIVE
+
+
+@pytest.mark.parametrize("extra", ["allow", "ignore"])
+async def test_a_model_may_say_what_it_does_with_further_keys(extra: Literal["allow", "ignore"]) -> None:
+    """Then they are left to it."""
+
+    class Open(BaseModel):
+        model_config = ConfigDict(extra=extra)
+        currency: str = "EUR"
+
+    async with kernel() as ctx:
+        _, [config] = await mounted(ctx, {"currencie": "USD"}, Open)
+        assert config.currency == "EUR"
+        assert getattr(config, "currencie", None) == ("USD" if extra == "allow" else None)
 
 
 async def test_no_value_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
+from enum import StrEnum
+from typing import Any
 
 import pytest
 
-from foreword import GLOBAL, ScopeAlreadyBoundError, ScopeCycleError, ScopeKey, SystemPrompt, bind_parent
+from foreword import (
+    GLOBAL,
+    EmptyNameError,
+    ScopeAlreadyBoundError,
+    ScopeCycleError,
+    ScopeKey,
+    SystemPrompt,
+    bind_parent,
+)
 
 
 def test_keys_of_one_name_are_two_scopes() -> None:
@@ -18,6 +28,24 @@ def test_keys_of_one_name_are_two_scopes() -> None:
     assert one != other
     assert prompt.scope(one).render_sync().text == "one"
     assert prompt.scope(other).render_sync().text == ""
+
+
+@pytest.mark.parametrize("name", [3, "", "\ud800", None], ids=ascii)
+def test_a_key_has_a_name_that_can_be_shown(name: Any) -> None:
+    """Errors show it and logs keep it, so another one is refused at once."""
+    with pytest.raises(EmptyNameError) as caught:
+        ScopeKey(name)
+    assert str(caught.value) == f"the name of a scope must be a non-empty string that UTF-8 can spell, not {name!r}"
+
+
+def test_a_key_keeps_what_its_name_holds() -> None:
+    """A member of a string enumeration is as good a name as any, and shown as what it holds."""
+
+    class Team(StrEnum):
+        BILLING = "billing"
+
+    assert type(ScopeKey(Team.BILLING).name) is str
+    assert repr(ScopeKey(Team.BILLING)) == "ScopeKey('billing')"
 
 
 def test_a_chain_names_the_farthest_ancestor_first() -> None:

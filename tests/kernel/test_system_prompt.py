@@ -177,6 +177,22 @@ async def test_what_only_a_prompt_alone_does_is_refused() -> None:
             view.section("s", "S", order=1).close()
 
 
+async def test_a_view_of_a_scope_says_how_the_scope_goes() -> None:
+    """It has no context to show, so `close`, and leaving its `with`, name the call that makes one."""
+    async with kernel() as ctx:
+        prompt = await served(ctx)
+        with pytest.raises(KernelOwnsError, match=r'scope = ctx\.scope\("w"\), and await scope\.dispose\(\)$'):
+            prompt.scope("w").close()
+        with pytest.raises(KernelOwnsError, match=r'ctx\.scope\("w"\)'), prompt.scope("w"):
+            pass
+        with pytest.raises(KernelOwnsError, match=r"use await fiber\.dispose\(\)$"):
+            prompt.close()
+        scope = ctx.scope("w")
+        view = scope.require(SystemPrompt)
+        await scope.dispose()
+        assert not view.active
+
+
 async def test_a_scope_made_through_a_view() -> None:
     """It belongs to the plugin that made it, and goes with it."""
     views: list[SystemPrompt] = []
@@ -253,6 +269,44 @@ async def test_another_thread_may_not_register() -> None:
                 await anyio.to_thread.run_sync(call)
         assert held(ctx)[:3] == before
         assert facts(prompt) == ("", "", [])
+
+
+async def test_another_thread_may_not_undo() -> None:
+    """What was registered stays until the kernel's own thread closes it; closing twice is no fault anywhere."""
+    async with kernel() as ctx:
+        prompt = await served(ctx)
+        registrations = {
+            'section "s" of root': prompt.section("s", "S", order=1),
+            'context "c" of root': prompt.context("c", "C", order=1),
+            'variable "v" of root': prompt.variable("v", "V"),
+            'tool provider "tools" of root': prompt.tools([tool("t")]),
+            "protection": prompt.protect(tools=["t"]),
+            "listener": prompt.on_change(lambda: None),
+        }
+        before = facts(prompt)
+        for what, registration in registrations.items():
+            with pytest.raises(WrongThreadError, match=rf"^closing {what}.*anyio\.from_thread\.run_sync"):
+                await anyio.to_thread.run_sync(registration.close)
+            assert not registration.closed
+        assert facts(prompt) == before
+        for registration in registrations.values():
+            registration.close()
+            await anyio.to_thread.run_sync(registration.close)
+        assert facts(prompt) == ("", "", [])
+
+
+async def test_another_thread_may_not_replace() -> None:
+    """The text stays, and no listener of changes hears anything in a thread that is not its own."""
+    async with kernel() as ctx:
+        prompt = await served(ctx)
+        section = prompt.section("s", "S", order=1)
+        heard: list[str] = []
+        prompt.on_change(lambda: heard.append("!"))
+        with pytest.raises(WrongThreadError, match=r'^replacing section "s" of root'):
+            await anyio.to_thread.run_sync(section.replace, "T")
+        assert (facts(prompt)[0], heard) == ("S", [])
+        section.replace("T")
+        assert (facts(prompt)[0], heard) == ("T", ["!"])
 
 
 # -- coming and going --------------------------------------------------------------------------------------------------

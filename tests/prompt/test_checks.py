@@ -13,6 +13,7 @@ from tests.support.short import Bell, tool
 
 from foreword import (
     AssembleContext,
+    ContextKey,
     DuplicateEntryError,
     EmptyNameError,
     EmptyProtectionError,
@@ -151,6 +152,7 @@ ASYNC: dict[str, Callable[..., Any]] = {
     "variable": lambda view, **options: view.variable("x", async_text, **options),
     "tools": lambda view, **options: view.tools(async_tools, **options),
 }
+DOCS = ContextKey("docs", list)
 TEXTS = ("section", "context")
 ALL = ("section", "context", "variable", "tools")
 
@@ -185,6 +187,12 @@ def unfit() -> list[Any]:
         ("static", STATIC, TEXTS, {"requires_tools": None}, "requires_tools", "list of tool names"),
         ("static", STATIC, TEXTS, {"requires_tools": [""]}, "requires_tools", "non-empty strings"),
         ("static", STATIC, TEXTS, {"requires_tools": [5]}, "requires_tools", "non-empty strings"),
+        ("static", STATIC, TEXTS, {"requires_tools": ["\ud800"]}, "requires_tools", "non-empty strings"),
+        ("static", STATIC, TEXTS, {"verbatim": "no"}, "verbatim", "True or False, not 'no'"),
+        ("static", STATIC, ("section",), {"complete": "no"}, "complete", "True or False"),
+        ("static", STATIC, ("context", "variable"), {"sensitive": 0}, "sensitive", "True or False, not 0"),
+        ("sync", SYNC, ALL, {"thread": "no"}, "thread", "True or False"),
+        ("sync", SYNC, ALL, {"on_error": "last_good", "last_good_by": [DOCS]}, "last_good_by", "values can change"),
         (
             "static", STATIC, ("section",), {"requires_tools": ["bash"], "complete": True}, "requires_tools",
             "complete section",

@@ -282,6 +282,49 @@ def failing_condition(context: AssembleContext) -> bool:
     raise LookupError("no tenant")
 
 
+class Undecided:
+    """What is neither true nor false, as an array of several numbers is."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("ambiguous")
+
+
+async def is_admin(context: AssembleContext) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [(lambda context: Undecided(), "ValueError: ambiguous"), (lambda context: is_admin(context), "plain function")],
+)
+def test_a_condition_that_gives_neither_yes_nor_no_is_its_entry_s_failure(condition: Any, why: str) -> None:
+    """What cannot be taken as true or false, and an awaitable, which would always be true, fail the entry."""
+    prompt = SystemPrompt()
+    prompt.section("s", "for admins", order=1, when=condition)
+    with pytest.raises(ProviderFailedError, match=f'section "s".*{why}'):
+        prompt.render_sync()
+    lenient = SystemPrompt()
+    lenient.section("s", "for admins", order=1, when=condition, on_error="skip")
+    rendering = lenient.render_sync()
+    assert rendering.text == ""
+    assert why in str(rendering.missing("s"))
+
+
+def test_what_a_failure_says_can_always_be_written_down() -> None:
+    """Half a surrogate pair in an error's message is escaped, in our error as in the trace."""
+    prompt = SystemPrompt()
+
+    def broken() -> str:
+        raise ValueError("no \ud800")
+
+    prompt.section("skipped", broken, order=1, on_error="skip")
+    assert r"no \ud800" in str(prompt.render_sync().missing("skipped")).encode().decode()
+    prompt.section("failing", broken, order=1)
+    with pytest.raises(ProviderFailedError) as caught:
+        prompt.render_sync()
+    assert r"no \ud800" in str(caught.value).encode().decode()
+
+
 def test_a_static_value_with_a_condition_may_be_skipped() -> None:
     """`on_error` fits a static value that has a condition: that can raise."""
     prompt = SystemPrompt()

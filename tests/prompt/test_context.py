@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -93,6 +95,16 @@ def test_a_value_is_of_its_key_s_type(value: object) -> None:
         AssembleContext({TENANT: value})
 
 
+def test_a_key_has_a_type_that_values_can_be_checked_against() -> None:
+    """Several classes will do; what Python cannot check is refused when the key is made, not when it is first used."""
+    either = ContextKey("tenant", str | None)  # type: ignore[arg-type]
+    assert AssembleContext({either: None})[either] is None
+    with pytest.raises(TypeError, match=r"ContextKey\('tenant', str \| None\)"):
+        AssembleContext({either: 5})
+    with pytest.raises(TypeError, match=r"checked against list\[str\]; give a class"):
+        ContextKey("names", list[str])
+
+
 def test_a_value_may_be_of_a_subtype() -> None:
     """Whatever is an instance of the key's type will do."""
     key = ContextKey("number", object)
@@ -141,6 +153,21 @@ def test_a_context_is_frozen() -> None:
         del context.scope
     with pytest.raises(TypeError):
         context[TENANT] = "other"  # type: ignore[index]
+
+
+def test_a_copy_of_a_context_is_itself() -> None:
+    """It cannot change, and its keys are told apart by identity; so it cannot be pickled either."""
+    context = AssembleContext({TENANT: "acme"})
+    assert copy.copy(context) is copy.deepcopy(context) is context
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(context)
+
+
+@pytest.mark.parametrize("given", [{TENANT: "acme"}, ScopeKey("a"), SystemPrompt()], ids=["dict", "key", "view"])
+def test_what_is_rendered_for_is_a_context(given: Any) -> None:
+    """Values or a scope in its place are told what to write."""
+    with pytest.raises(TypeError, match=r"AssembleContext\(\{KEY: value\}, scope=…\)"):
+        SystemPrompt().render_sync(given)
 
 
 def test_values_are_copied() -> None:
@@ -232,6 +259,16 @@ def test_models_are_values() -> None:
     assert len({one, other, ModelRef("a", "c"), ModelRef("b", "b")}) == 3
     assert one != ("a", "b")
     assert repr(one) == "ModelRef('a', 'b')"
+
+
+def test_a_token_is_cancelled_for_a_reason() -> None:
+    """None would leave it as it was: it is refused, and no reason given is `user`."""
+    token = CancelToken()
+    with pytest.raises(TypeError, match="the reason is a NoneType"):
+        token.cancel(None)  # type: ignore[arg-type]
+    assert not token.cancelled
+    token.cancel()
+    assert (token.cancelled, token.reason) == (True, "user")
 
 
 def test_a_token_is_cancelled_once() -> None:

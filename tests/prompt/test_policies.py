@@ -6,7 +6,15 @@ import threading
 
 import pytest
 
-from foreword import AssembleContext, ContextKey, ForewordError, ProviderFailedError, SystemPrompt
+from foreword import (
+    AssembleContext,
+    ContextKey,
+    DuplicateEntryError,
+    ForewordError,
+    InvalidOptionError,
+    ProviderFailedError,
+    SystemPrompt,
+)
 
 TENANT = ContextKey("tenant", str)
 
@@ -65,6 +73,28 @@ def test_with_no_key_named_only_assemblies_without_values_reuse_an_answer() -> N
     assert prompt.render_sync().text == "good"
     with pytest.raises(ProviderFailedError):
         prompt.render_sync(AssembleContext({TENANT: "acme"}))
+
+
+def test_a_value_that_cannot_be_hashed_tells_no_answers_apart() -> None:
+    """It may change while an answer is kept under it; the error names the key, which may hold such a value or not."""
+    key = ContextKey("anything", object)
+    prompt = SystemPrompt()
+    prompt.section("s", lambda: "fine", order=1, on_error="last_good", last_good_by=[key])
+    assert prompt.render_sync(AssembleContext({key: ("a",)})).text == "fine"
+    with pytest.raises(ProviderFailedError, match=r"told apart by ContextKey\('anything', object\).*give one that"):
+        prompt.render_sync(AssembleContext({key: ["a"]}))
+
+
+def test_an_override_says_something() -> None:
+    """One that changes nothing is a slip, and so is a word in the place of `enabled`; a second one is told of the first."""
+    prompt = SystemPrompt()
+    with pytest.raises(InvalidOptionError, match="says nothing; give enabled=False"):
+        prompt.override("tone", why="to be sure")
+    with pytest.raises(InvalidOptionError, match="True or False"):
+        prompt.override("tone", enabled="no")  # type: ignore[arg-type]
+    prompt.override("tone", order=5)
+    with pytest.raises(DuplicateEntryError, match="say in one of them all that is to be changed"):
+        prompt.override("tone", enabled=False)
 
 
 def test_an_override_has_the_last_word_in_every_scope_and_gives_back_what_was() -> None:

@@ -287,6 +287,21 @@ def test_all_listeners_hear_though_one_raises() -> None:
     assert "OSError: neither" in " ".join(caught.value.__notes__)
 
 
+def test_no_error_of_a_roll_back_is_lost() -> None:
+    """Two listeners that raise, at the change and when it is taken back, make four errors in one."""
+    prompt = SystemPrompt()
+    told = iter("abcd")
+
+    def refuse() -> None:
+        raise ValueError(next(told))
+
+    prompt.on_change(refuse)
+    prompt.on_change(refuse)
+    with pytest.raises(ValueError, match="a") as caught:
+        prompt.section("s", "x", order=1)
+    assert [note[-1] for note in caught.value.__notes__] == ["b", "c", "d"]
+
+
 def test_an_exit_takes_a_registration_back_too() -> None:
     """Also an interrupt out of a change listener leaves nothing half made."""
 

@@ -248,10 +248,13 @@ WRONG = {
     "name: {a: b}": "2: name: must be a text that is not empty, not keys and values",
     "verbatim: yes": "2: verbatim: must be true or false, not 'yes'",
     "verbatim: 1": "2: verbatim: must be true or false, not 1",
-    "when_model: []": "2: when_model: must be a glob, such as gpt-*, or a list of some: [gpt-*, o3], not a list",
+    "when_model: []": "2: when_model: must be a glob, such as gpt-*, or a list of some: [gpt-*, o3], not an empty list",
     "when_model: gpt-*, o3": "2: when_model: must be a glob, such as gpt-*, or a list of some: [gpt-*, o3], not 'gpt-*, o3'",
     "requires_tools: read write": "2: requires_tools: must be a tool, or a list of some: [read, write], not 'read write'",
-    "requires_tools: [5]": "2: requires_tools: must be a tool, or a list of some: [read, write], not a list",
+    "requires_tools: [5]": "2: requires_tools: must be a tool, or a list of some: [read, write], not a list that holds 5; "
+    "put it in quotes",
+    "requires_tools: [read, '']": "2: requires_tools: must be a tool, or a list of some: [read, write], not a list that "
+    "holds ''",
     "when_model: 4": "2: when_model: must be a glob, such as gpt-*, or a list of some: [gpt-*, o3], not 4; put it in quotes",
     "ordr: 5": '2: ordr: is no key of a section file; did you mean "order"? known keys: name, order, requires_tools, '
     "verbatim, when_model",

@@ -18,6 +18,7 @@ from foreword import (
     SystemPrompt,
     render,
 )
+from foreword.errors import TextNotFoundError
 
 HERE = "tests/prompt/test_spans.py"
 
@@ -181,7 +182,7 @@ def test_owner_of_finds_who_said_it() -> None:
     assert [span.owner for span in rendering.owner_of("!\n\n{")] == ["rules", "assembler", "tone"]
     assert len(rendering.owner_of(rendering.text)) == len(rendering.spans)
     for text in ("be Kind", "", "You are  Ada"):
-        with pytest.raises(LookupError, match="to the letter"):
+        with pytest.raises(TextNotFoundError, match="to the letter"):
             rendering.owner_of(text)
 
 

@@ -598,6 +598,11 @@ UNFIT: dict[str, tuple[Callable[[PromptAssembly], object], str]] = {
     "a section without text": (lambda a: a.sections.append(AssembledSection("x", None)), "text"),  # type: ignore[arg-type]
     "a context without text": (lambda a: a.contexts.append(AssembledContext("x", 5)), "text"),  # type: ignore[arg-type]
     "a section without name": (lambda a: a.sections.append(AssembledSection(None, "x")), "name"),  # type: ignore[arg-type]
+    "a section with an empty name": (lambda a: a.sections.append(AssembledSection("", "x")), "name"),
+    "a name that UTF-8 cannot spell": (lambda a: a.contexts.append(AssembledContext("\ud800", "x")), "UTF-8"),
+    "a tool that UTF-8 cannot spell": (lambda a: a.tools.append(ToolSchema("\ud800", "", {})), "name"),
+    "a description that UTF-8 cannot spell": (lambda a: a.tools.append(ToolSchema("t", "\ud800", {})), "description"),
+    "a variable that UTF-8 cannot spell": (lambda a: a.variables.update({"\ud800": "x"}), "UTF-8"),
     "a text swapped for none": (lambda a: a.sections.swap("s", text=None), "text"),
     "a tool without name": (lambda a: a.tools.append(ToolSchema(5, "", {})), "name"),  # type: ignore[arg-type]
     "a change of no field": (lambda a: a.sections.swap("s", body="x"), "body"),
@@ -631,6 +636,17 @@ async def test_a_listener_is_something_to_call(given: Any) -> None:
         with pytest.raises(InvalidOptionError, match=r"of main .* must be a function"):
             register(given)
     assert (await prompt.render()).text == "S"
+
+
+async def test_a_change_is_told_to_plain_functions() -> None:
+    """An async one would never be awaited, so it is refused when it is registered."""
+    prompt = simple()
+
+    async def hear() -> None: ...
+
+    with pytest.raises(InvalidOptionError, match=r'hear" of main .* must be a plain function'):
+        prompt.on_change(hear)
+    prompt.section("x", "X", order=2)
 
 
 async def test_a_failed_waterfall_leaves_the_registry_as_it_was() -> None:

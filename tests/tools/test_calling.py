@@ -227,6 +227,17 @@ async def test_an_unknown_tool() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(("name", "kind"), [(None, "None"), (3, "an int"), ([], "a list")])
+async def test_a_name_that_is_none(name: Any, kind: str) -> None:
+    """It is an unknown tool like any other: what a model names is nobody's mistake here, so nothing is raised."""
+    _, tools = registry()
+    tools.register(stub("bash"))
+    assert await tools.call(name, {}) == ToolResult(
+        f"Error: a tool is called by its name, not by {kind}; known tools: bash", is_error=True, code="UNKNOWN_TOOL"
+    )
+
+
+@pytest.mark.anyio
 async def test_a_masked_tool_does_not_exist() -> None:
     """In look-up and execution a tool that a mask hides is like one that nobody registered."""
     prompt, tools = registry()

@@ -81,6 +81,7 @@ def _line_of(word: str) -> int:
         (lambda tools: tools.register(print, name="p", parameters=OBJECT, timeout=0), InvalidOptionError, "option timeout"),
         (lambda tools: tools.register(print, name="p", parameters=OBJECT, timeout="3"), InvalidOptionError, "option timeout"),
         (lambda tools: tools.register(5), InvalidToolSchemaError, "is an int"),
+        (lambda tools: tools.register(print, name="p", parameters=OBJECT, sensitive="no"), InvalidToolSchemaError, 'the schema of tool "p": sensitive must be True or False, not \'no\''),
         (lambda tools: tools.register(stub("a"), timeout=3), TypeError, "its own options"),
         (lambda tools: tools.register(print, name="", parameters=OBJECT), InvalidToolSchemaError, "non-empty"),
     ],
@@ -190,6 +191,24 @@ def test_views() -> None:
         ToolRegistry(prompt.scope("agent"))
     with pytest.raises(TypeError, match="SystemPrompt, not None"):
         ToolRegistry(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"view of their prompt, not a str: tools\.at"):
+        tools.at("agent")  # type: ignore[arg-type]
+
+
+def test_one_registry_a_prompt() -> None:
+    """A second one would show the model a namesake of each tool; it is refused, and names the first, while that is there."""
+    prompt = SystemPrompt()
+    first = prompt.owner("first")
+    ToolRegistry(first).register(stub("refund"))
+    for view in (prompt, first):
+        with pytest.raises(
+            InvalidOptionError, match=r"option prompt .* of first \(.*test_registry\.py:\d+\); use that"
+        ):
+            ToolRegistry(view)
+    assert [tool.name for tool in prompt.render_sync().tools] == ["refund"]
+    first.close()
+    ToolRegistry(prompt).register(stub("refund"))
+    assert [tool.name for tool in prompt.render_sync().tools] == ["refund"]
 
 
 # -- what a scope sees -------------------------------------------------------------------------------------------------
@@ -295,6 +314,10 @@ def test_a_mask_needs_a_scope() -> None:
     agent = tools.at(prompt.scope("agent"))
     with pytest.raises(InvalidMaskError, match="a tool mask of agent in scope agent"):
         agent.restrict()
+    with pytest.raises(TypeError, match=r"a str is no ToolMask; give its lists by name: restrict\(deny="):
+        agent.restrict("bash")  # type: ignore[arg-type]
+    with pytest.raises(InvalidOptionError, match=r"option later of tool mask .* must be True or False, not 'no'"):
+        agent.restrict(deny=["a"], later="no")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not both"):
         agent.restrict(ToolMask(allow=[]), deny=["a"])
 

@@ -11,6 +11,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Final
 
 from foreword.errors import did_you_mean, shown
+from foreword.kernel.plugins import is_declared
+from foreword.kernel.services import Service
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -106,10 +108,18 @@ def _attribute(module: ModuleType, attribute: str) -> object:
         try:
             found = getattr(found, part)
         except AttributeError:
-            known = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+            known = [name for name, value in vars(module).items() if _is_offered(name, value, module)]
             where = f"{module.__name__} ({getattr(module, '__file__', None) or 'a package'})"
             raise Unresolved(f"{where} has no {attribute}; {did_you_mean(attribute, known, 'functions')}") from None
     return found
+
+
+def _is_offered(name: str, value: object, module: ModuleType) -> bool:
+    """Whether a name of a module may be meant for a plugin: not if the module only uses what it stands for."""
+    own = getattr(value, "__module__", None) == module.__name__
+    if isinstance(value, type):
+        return own and issubclass(value, Service) and value.as_plugin() is not None
+    return not name.startswith("_") and callable(value) and (own or is_declared(value))
 
 
 def _is_about(error: AttributeError, attribute: str) -> bool:

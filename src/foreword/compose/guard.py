@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import PluginFailedError
+from foreword.kernel.life import AFTER_SET_UP, SET_UP
 from foreword.kernel.source import Source
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def guard_of(secrets: Secrets) -> Guard:
         if not isinstance(error, Exception) or not _tells_any(error, secrets):
             return error
         message = secrets.hide(_words(error))
-        if phase == "set-up":
-            return PluginFailedError(plugin, type(error).__name__, message)
+        if phase in (SET_UP, AFTER_SET_UP):
+            told = phase if phase == AFTER_SET_UP else f"in {phase}"
+            return PluginFailedError(plugin, type(error).__name__, message, told)
         return RuntimeError(f"plugin {plugin} failed in {phase}: {type(error).__name__}: {message}")
 
     return guard

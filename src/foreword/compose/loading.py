@@ -9,7 +9,7 @@ import os
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from foreword.agent.models.registry import ModelAdapters
 from foreword.compose.agents import DEPLOYMENT, furnished, own_of
@@ -27,6 +27,7 @@ from foreword.compose.trust import TrustStore, check_trusted
 from foreword.errors import DeploymentError, EntryRef, Fault, ForewordError, RegistrationError, did_you_mean, shown
 from foreword.kernel.context import Context
 from foreword.kernel.fiber import Fiber, FiberState, PluginFiber
+from foreword.kernel.names import shortened
 from foreword.kernel.plugins import plugin, spec_of
 from foreword.prompt.system_prompt import SystemPrompt
 from foreword.strictyaml import spelled
@@ -169,12 +170,12 @@ class App:
         )
 
     def _entry(self, name: str) -> AgentEntry:
-        entry = self.deployment.agents.get(name)
-        if entry is None:
-            known = self.deployment.agents
-            way_out = did_you_mean(name, known, "agents") if known else "agents stand in it under the key agents"
-            raise DeploymentError([Fault(self.deployment.name, None, "", f'has no agent "{shown(name)}"; {way_out}')])
-        return entry
+        known = self.deployment.agents
+        named = name if isinstance(cast("object", name), str) else shortened(name)
+        if named not in known:
+            way_out = did_you_mean(named, known, "agents") if known else "agents stand in it under the key agents"
+            raise DeploymentError([Fault(self.deployment.name, None, "", f'has no agent "{shown(named)}"; {way_out}')])
+        return known[named]
 
     @property
     def plugins(self) -> tuple[PluginStatus, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from foreword.errors import InvalidModelError, did_you_mean, shown
+from foreword.kernel.names import shortened
 from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
@@ -84,9 +85,9 @@ class Number:
         """Note what is wrong."""
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if self.positive_whole and not (is_number and isinstance(value, int) and value > 0):
-            faults.add(path, f"must be a positive whole number, not {_described(value)}")
+            faults.add(path, f"must be a positive whole number, not {_number(value)}")
         elif not is_number or not math.isfinite(cast("float", value)):
-            faults.add(path, f"must be a number, not {_described(value)}")
+            faults.add(path, f"must be a number, not {_number(value)}")
 
     def schema(self) -> dict[str, Any]:
         """As JSON Schema."""
@@ -315,6 +316,12 @@ def _described(value: object) -> str:
         ((int, float), "a number"),
     )
     return next((what for kind, what in kinds if isinstance(value, kind)), "nothing")
+
+
+def _number(value: object) -> str:
+    """As `_described`, but a number is shown: no key that takes one holds a secret."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return shortened(value) if is_number else _described(value)
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------

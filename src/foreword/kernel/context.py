@@ -20,15 +20,26 @@ from contextvars import copy_context
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast, overload
 
-from foreword.errors import EventModeError, InactiveContextError, WrongThreadError
+from foreword.errors import (
+    ConfigFault,
+    EmptyNameError,
+    EntryRef,
+    EventModeError,
+    InactiveContextError,
+    InvalidConfigError,
+    InvalidOptionError,
+    WrongThreadError,
+    with_article,
+)
 from foreword.kernel.effects import Owner, Registration, Undo, add_later_error
 from foreword.kernel.events import Event, Listener, Listeners, Mode, is_async_function
 from foreword.kernel.fiber import Fiber, FiberState, PluginFiber, log_error
 from foreword.kernel.life import run_undo
+from foreword.kernel.names import plain_name, shortened
 from foreword.kernel.plugins import spec_of
 from foreword.kernel.scope import GLOBAL, HasKey, ParentBinding, ScopeKey, bind_parent
 from foreword.kernel.services import Services
-from foreword.kernel.source import caller, calling_line
+from foreword.kernel.source import Source, caller, calling_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,6 +53,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
+
+_LONGEST_TIMEOUT = 10**7  # seconds, as of a provider: what is longer is a mistake, and None is for any time
 
 Guard: TypeAlias = Callable[[str, str, BaseException], BaseException]
 
@@ -119,13 +132,18 @@ class Root:
 
         self.check_running().start_soon(shielded)
 
+    @property
+    def in_thread(self) -> bool:
+        """Whether this is the kernel's thread, or it has none yet."""
+        return self.thread is None or self.thread == get_ident()
+
     def check_thread(self, what: str) -> None:
         """See that this is the kernel's thread.
 
         Raises:
             WrongThreadError: it is another one.
         """
-        if self.thread is not None and self.thread != get_ident():
+        if not self.in_thread:
             raise WrongThreadError(what)
 
     def dependents(self, provider: Fiber) -> list[Fiber]:
@@ -200,7 +218,11 @@ class Context:
         setup_timeout: seconds that a plugin's set-up may take; None for any time, as long as nobody waits for it to go.
         teardown_timeout: seconds that each step of a plugin's teardown may take; None for any time.
         guard: what a plugin's code raised goes through it before it is kept, logged or raised again: it gets the name
-            of the plugin, the phase (set-up, teardown, listener) and the error, and gives that or another one.
+            of the plugin, the phase (set-up, after set-up, teardown, listener, or what was asked, as in "tool refund",
+            "section rules") and the error, and gives that or another one.
+
+    Raises:
+        InvalidConfigError: a timeout is no positive number of seconds.
     """
 
     def __init__(
@@ -210,6 +232,7 @@ class Context:
         teardown_timeout: float | None = 10.0,
         guard: Guard | None = None,
     ) -> None:
+        _check_settings({"setup_timeout": setup_timeout, "teardown_timeout": teardown_timeout}, guard)
         self.root = Root(setup_timeout, teardown_timeout, guard)
         self.fiber = Fiber(self.root, None, "root")
         self.root.fibers[self.fiber] = None
@@ -239,6 +262,8 @@ class Context:
                 await self.dispose()
             except BaseException as undone:  # what undos raised, or another signal; the tasks must be left all the same
                 failure = undone
+                if not isinstance(undone, (Exception, BaseExceptionGroup)):
+                    await self._go_all_the_same(undone)
         leads = self.root.interrupted or error
         if failure is not None and leads is not None:
             leads.add_note(f"on the way out also: {failure!r}")
@@ -246,6 +271,13 @@ class Context:
         if failure is not None and leads is None:
             raise failure
         return swallowed
+
+    async def _go_all_the_same(self, signal: BaseException) -> None:
+        """A second Ctrl-C, or the end of asyncio's loop, broke off the wait, perhaps before anybody was told to go."""
+        try:
+            await self.fiber.dispose_in_turn()
+        except BaseException as undone:  # what led here comes first
+            signal.add_note(f"on the way out also: {undone!r}")
 
     async def _stop(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -289,6 +321,7 @@ class Context:
             parent: the enclosing scope, a key or a context; None for directly under the global layer.
 
         Raises:
+            EmptyNameError: the name is no string, an empty one, or none that UTF-8 can spell.
             ScopeAlreadyBoundError, ScopeCycleError: as `bind_parent` says.
         """
         self.root.check_thread("making a scope")
@@ -296,6 +329,8 @@ class Context:
         if isinstance(name, ScopeKey):
             key, binding = name, None if parent is None else bind_parent(name, parent)
         else:
+            if plain_name(name) is None:
+                raise EmptyNameError("scope", self.name, shortened(name))
             key = ScopeKey(name)
             binding = bind_parent(key, parent)
         fiber = Fiber(self.root, self.fiber, key.name)
@@ -386,12 +421,16 @@ class Context:
             prepend: before all others.
 
         Raises:
-            EventModeError: an async listener for an ``EMIT`` event, which would never be awaited.
+            InvalidOptionError: the listener is no function.
+            EventModeError: an async listener for an ``EMIT`` event, which would never be awaited; or something that
+                is no event.
         """
         self.root.check_thread("listening to an event")
+        _check_event(event)
         source = calling_line(caller(1))
 
         def register(call: Callable[..., Any]) -> Registration:
+            self._check_listener(call, source)
             if event.mode is Mode.EMIT and is_async_function(call):
                 raise EventModeError(event.name, "is emitted to plain functions, and the listener is async")
             return self.root.listeners(event).add(self.fiber, self.key, call, source, prepend=prepend)
@@ -480,9 +519,18 @@ class Context:
 
         return await step(0)
 
+    def _check_listener(self, listener: object, source: Source) -> None:
+        if not callable(listener):
+            scope = None if self.key is GLOBAL else self.key.name
+            ref = EntryRef("listener", "(none)", self.name, scope, str(source))
+            raise InvalidOptionError(
+                ref, "listener", f"must be a function, not {with_article(type(listener).__name__)}"
+            )
+
     def _hearing(
         self, event: Event[..., Any], mode: Mode, told: tuple[Any, ...], more: dict[str, Any]
     ) -> tuple[Listener, ...]:
+        _check_event(event)
         if event.mode is not mode:
             raise EventModeError(event.name, f"is declared as {event.mode.value}, and was dispatched as {mode.value}")
         table = self.root.listeners(event)
@@ -491,6 +539,32 @@ class Context:
     def __repr__(self) -> str:
         state = "" if self.fiber.state is FiberState.ACTIVE else f", {self.fiber.state.value}"
         return f"<Context: {self.name}, scope {self.key.name}{state}>"
+
+
+def _check_event(event: object) -> None:
+    if not isinstance(event, Event):
+        why = "is not declared; give the declared Event itself, as in ctx.on(SYSTEM_PROMPT_ASSEMBLE, listener)"
+        raise EventModeError(shortened(event), why)
+
+
+def _check_settings(timeouts: dict[str, object], guard: object) -> None:
+    wanted = f"must be a positive number of seconds, at most {_LONGEST_TIMEOUT:,}, or None for any time"
+    faults = [
+        ConfigFault("invalid_config", name, f"{wanted}, not {shortened(timeout)}")
+        for name, timeout in timeouts.items()
+        if not _is_timeout(timeout)
+    ]
+    if guard is not None and not callable(guard):
+        why = f"must be a function of a plugin's name, a phase and an error, not {shortened(guard)}"
+        faults.append(ConfigFault("invalid_config", "guard", why))
+    if faults:
+        raise InvalidConfigError(faults)
+
+
+def _is_timeout(value: object) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _LONGEST_TIMEOUT
 
 
 def _answer(event: Event[..., Any], listener: Listener, answer: Any) -> Awaitable[Any]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from foreword.errors import EntryRef, InactiveContextError
+from foreword.errors import EntryRef, InactiveContextError, WrongThreadError
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Batch", "Owner", "Registration", "Undo", "UndoStack", "add_later_error"]
+__all__ = ["Batch", "Owner", "Registration", "Undo", "UndoStack", "add_later_error", "notes_of"]
 
 Undo: TypeAlias = Callable[[], object]
 """Takes something back. A plugin's may be async; what it gives is then awaited."""
@@ -34,6 +34,11 @@ class Owner(Protocol):
     @property
     def active(self) -> bool:
         """Whether it may still register."""
+        ...
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether what it has registered may be undone from this thread."""
         ...
 
     def add(self, undo: Undo) -> None:
@@ -59,6 +64,11 @@ class UndoStack:
         self.active = True
         self._undos: dict[Undo, None] = {}  # a dict, so that one undo in the middle is dropped at once
         self._lock = Lock()
+
+    @property
+    def within_reach(self) -> bool:
+        """True: standing alone, any thread may undo."""
+        return True
 
     def add(self, undo: Undo) -> None:
         """Keep an undo until `close`; see `Owner.add`."""
@@ -140,8 +150,11 @@ class Registration:
         """Undo it, at once and once. Never waits for a running assembly: what is in force there stays in force.
 
         Raises:
+            WrongThreadError: under a kernel, this is not its thread; nothing was undone.
             Exception: the first error of a change listener; the undo itself is done all the same.
         """
+        if self._undo and not self._owner.within_reach:
+            raise WrongThreadError(f"closing {self.label}")
         try:
             undo = self._undo.pop()
         except IndexError:
@@ -182,6 +195,11 @@ def add_later_error(first: Exception | None, later: Exception) -> Exception:
     if first is None:
         return later
     first.add_note(f"afterwards also: {type(later).__name__}: {later}")
-    for note in getattr(later, "__notes__", ()):
+    for note in notes_of(later):
         first.add_note(note)
     return first
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """What was added to an error."""
+    return list(getattr(error, "__notes__", ()))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from foreword.errors import EntryRef
 from foreword.kernel.effects import Owner, Registration
+from foreword.kernel.names import plain_name
 from foreword.kernel.scope import GLOBAL, ScopeKey
 
 if TYPE_CHECKING:
@@ -152,8 +153,8 @@ class Listeners:
 
 
 def name_of(call: Callable[..., object]) -> str:
-    """How a function is called in errors and traces."""
-    name: str = getattr(call, "__qualname__", type(call).__qualname__)
+    """How a function is called in errors and traces; by its type where it bears no name that can be shown."""
+    name = plain_name(getattr(call, "__qualname__", None)) or type(call).__qualname__
     return name.replace("<locals>.", "")
 
 

@@ -26,7 +26,7 @@ from foreword.errors import (
     PluginFailedError,
 )
 from foreword.kernel.effects import Registration
-from foreword.kernel.life import Life, run_undo
+from foreword.kernel.life import AFTER_SET_UP, Life, run_undo
 from foreword.kernel.plugins import PluginSpec, copied, validated
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Fiber:
     def active(self) -> bool:
         """Whether things can be registered through it."""
         return self.state not in (FiberState.UNLOADING, FiberState.DISPOSED)
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether this is the kernel's thread, which alone may undo."""
+        return self.root.in_thread
 
     @property
     def serves(self) -> bool:
@@ -142,8 +147,16 @@ class Fiber:
         self.raise_undo_errors()
 
     async def dispose_in_turn(self) -> None:
-        """As `dispose`, for the kernel itself, whose order leads to no deadlock."""
-        await self._told_to_go().wait()
+        """As `dispose`, for the kernel itself, whose order leads to no deadlock.
+
+        It starts no task, and waits for none that may not have begun: when asyncio's loop is ending it takes no more
+        tasks, and of those that it cancels before their first step not a line is run.
+        """
+        import anyio
+
+        self._gone = self._gone or anyio.Event()
+        await self._go_in_turn()
+        await self._gone.wait()
         self.raise_undo_errors()
 
     def raise_undo_errors(self) -> None:
@@ -166,14 +179,20 @@ class Fiber:
     def _start_going(self) -> None:
         self.root.start(self._go)
 
+    async def _go_in_turn(self) -> None:
+        await self._go()
+
     async def _go(self) -> None:
-        _running.set(self)
+        if not self.active:
+            return  # another task came first
+        token = _running.set(self)
         self.state = FiberState.UNLOADING
         try:
             await self._unload_dependents()
             await self._unwind(lambda undo: run_undo(self.name, undo, self.root.teardown_timeout))
         finally:
             self._end()
+            _running.reset(token)
 
     async def _unload_dependents(self) -> None:
         """Serve no more, and wait until every plugin that was loaded with what this one provides is unloaded."""
@@ -381,6 +400,9 @@ class PluginFiber(Fiber):
         self.nudge()
         self.hurry()
 
+    async def _go_in_turn(self) -> None:
+        self._start_going()  # in its own task, which runs since it was mounted
+
     async def _live(self) -> None:
         try:
             while self._gone is None:
@@ -442,7 +464,8 @@ class PluginFiber(Fiber):
         if life.error is None:
             self._loaded = None
         else:
-            self.error = _explained(self.name, self.root.guard(self.name, "set-up", life.error))
+            phase = life.failed_in
+            self.error = _explained(self.name, phase, self.root.guard(self.name, phase, life.error))
             if not self._asking or self._gone is not None:  # else it reaches those who wait for it to be ready
                 log_error(f"plugin {self.name} failed", self.error)
             self.root.heed(life.error)
@@ -506,10 +529,11 @@ def _nothing() -> None:
     return None
 
 
-def _explained(name: str, error: BaseException) -> Exception:
+def _explained(name: str, phase: str, error: BaseException) -> Exception:
     if isinstance(error, InvalidConfigError) or (isinstance(error, PluginError) and _about(error) == name):
         return error  # it says what is wrong with the plugin, or its config
-    failure = PluginFailedError(name, type(error).__name__, str(error))
+    told = phase if phase == AFTER_SET_UP else f"in {phase}"
+    failure = PluginFailedError(name, type(error).__name__, str(error), told)
     failure.__cause__ = error
     return failure
 

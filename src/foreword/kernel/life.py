@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from foreword.errors import InvalidPluginError, PluginTimeoutError, with_article
 
 if TYPE_CHECKING:
     from foreword.kernel.effects import Owner, Undo
 
-__all__ = ["Life", "Unwind", "run_undo"]
+__all__ = ["AFTER_SET_UP", "SET_UP", "Life", "Unwind", "run_undo"]
+
+SET_UP: Final = "set-up"
+AFTER_SET_UP: Final = "after set-up"  # while it was active: a task that it had started failed
 
 Body: TypeAlias = Generator[Any, Any, Any] | AsyncGenerator[Any, Any]
 Unwind: TypeAlias = "Callable[[Callable[[Undo], Awaitable[None]]], Awaitable[None]]"
@@ -50,6 +53,11 @@ class Life:
         self._body: Body | None = None  # of a generator plugin that has reached its yield
         self._torn_by: BaseException | None = None
 
+    @property
+    def failed_in(self) -> str:
+        """The phase in which it failed, as a `Guard` is told it."""
+        return AFTER_SET_UP if self.torn else SET_UP
+
     def hurry(self) -> None:
         """Somebody waits for the plugin to go: a set-up under way has no more time than a teardown."""
         import anyio
@@ -66,7 +74,7 @@ class Life:
         """Live. `call` calls the plugin; what it gives is judged here."""
         with self._limit:
             try:
-                await self._in_time("set-up", self._setup_timeout, lambda: self._set_up(call))
+                await self._in_time(SET_UP, self._setup_timeout, lambda: self._set_up(call))
             except BaseException as error:  # a plugin is somebody else's code; whatever it raises, it is rolled back
                 self.error = error
             self.up.set()

@@ -24,13 +24,15 @@ from foreword.errors import (
     InvalidPluginError,
     UnresolvedAnnotationError,
 )
+from foreword.kernel.config_keys import unknown_keys
 from foreword.kernel.events import name_of
+from foreword.kernel.names import NAME_RULE, plain_name, shortened
 from foreword.kernel.services import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Need", "PluginSpec", "copied", "plugin", "spec_of", "validated"]
+__all__ = ["Need", "PluginSpec", "copied", "dotted", "is_declared", "plugin", "spec_of", "validated"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _MARK = "__foreword_plugin__"
@@ -71,13 +73,32 @@ def plugin(*, name: str | None = None, config: type | None = None) -> Callable[[
     Args:
         name: the plugin's name, which owns what it registers; None for the function's.
         config: the class of its config: a pydantic model, or any class that config objects are instances of.
+
+    Raises:
+        InvalidPluginError: when the function is declared: the name is no non-empty string that UTF-8 can spell, or the
+            config is no class.
     """
 
     def mark(function: F) -> F:
-        setattr(function, _MARK, _Mark(name, config))
+        _check_mark(name, config, function)
+        setattr(function, _MARK, _Mark(plain_name(name), config))
         return function
 
     return mark
+
+
+def _check_mark(name: object, config: object, function: Callable[..., object]) -> None:
+    if name is not None and plain_name(name) is None:
+        why = f"its name {NAME_RULE}, not {shortened(name)}; without name=… it is called as its function"
+        raise InvalidPluginError(name_of(function), why)
+    if config is not None and not isinstance(config, type):
+        why = f"its config must be a class, not {shortened(config)}; name the class that config objects are made of"
+        raise InvalidPluginError(name_of(function), why)
+
+
+def is_declared(target: object) -> bool:
+    """Whether something was declared to be a plugin, by `plugin`."""
+    return isinstance(getattr(target, _MARK, None), _Mark)
 
 
 def spec_of(target: object) -> PluginSpec:
@@ -185,7 +206,8 @@ def validated(spec: PluginSpec, raw: object) -> object:
     """A plugin's config as its body gets it: defaults filled in, everything checked.
 
     Raises:
-        InvalidPluginConfigError: it does not fit; every fault with its path, and no values, which may be secret.
+        InvalidPluginConfigError: it does not fit, or has a key that its model would drop in silence; every fault with
+            its path, and no values, which may be secret.
     """
     if spec.config is None:
         if raw is not None and raw != {}:
@@ -210,14 +232,25 @@ def _by_pydantic(spec: PluginSpec, given: object) -> object:
     from pydantic import ValidationError  # it is there: the config's class is one of its models
 
     model: Any = spec.config
+    unknown = {dotted(way): why for way, why in unknown_keys(model, given).items()}
+    faults = [_fault(why, field) for field, why in unknown.items()]
     try:
-        return model.model_validate(given)
+        config = model.model_validate(given)
     except ValidationError as error:
-        faults = [
-            _fault(_without_values(each["msg"], given), ".".join(map(str, each["loc"])))
+        faults += [
+            _fault(_without_values(each["msg"], given), dotted(each["loc"]))
             for each in error.errors(include_input=False, include_url=False, include_context=False)
+            if dotted(each["loc"]) not in unknown  # of a model that forbids them: told already, in better words
         ]
+    else:
+        if not faults:
+            return config
     raise InvalidPluginConfigError(spec.name, faults)  # not from the error, whose text shows the values
+
+
+def dotted(way: Iterable[str | int]) -> str:
+    """A place in a config, as faults name it."""
+    return ".".join(map(str, way))
 
 
 def _by_call(spec: PluginSpec, given: dict[str, Any]) -> object:

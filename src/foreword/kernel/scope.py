@@ -9,18 +9,26 @@ from __future__ import annotations
 from threading import Lock
 from typing import Final, Protocol
 
-from foreword.errors import ScopeAlreadyBoundError, ScopeCycleError, with_article
+from foreword.errors import EmptyNameError, ScopeAlreadyBoundError, ScopeCycleError, with_article
+from foreword.kernel.names import plain_name, shortened
 
 __all__ = ["GLOBAL", "HasKey", "ParentBinding", "ScopeKey", "as_key", "bind_parent"]
 
 
 class ScopeKey:
-    """The identity of a scope. ``name`` is for people; two keys of one name are two scopes."""
+    """The identity of a scope. ``name`` is for people; two keys of one name are two scopes.
+
+    Raises:
+        EmptyNameError: the name is no string, an empty one, or none that UTF-8 can spell.
+    """
 
     __slots__ = ("__weakref__", "_bound", "_parent", "name")
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        plain = plain_name(name)
+        if plain is None:
+            raise EmptyNameError("scope", None, shortened(name))
+        self.name = plain
         self._parent: ScopeKey | None = None
         self._bound = False
 

@@ -64,25 +64,6 @@ Epoch: TypeAlias = "tuple[Provision | None, ...]"
 """What a plugin is loaded with: a provision for each need, None for an optional one that nobody provides."""
 
 
-class ServiceRegistration(Registration):
-    """The registration of a service, undone in the kernel's thread only."""
-
-    __slots__ = ("_fiber",)
-
-    def __init__(self, key: type, fiber: Fiber, withdraw: Callable[[], None]) -> None:
-        super().__init__(f"service {key.__qualname__} of {fiber.name}", fiber, withdraw)
-        self._fiber = fiber
-
-    def close(self) -> None:
-        """Withdraw the service; those that were loaded with it are unloaded soon.
-
-        Raises:
-            WrongThreadError: this is not the kernel's thread; the service stays.
-        """
-        self._fiber.root.check_thread("withdrawing a service")
-        super().close()
-
-
 class Services:
     """Who provides what, in one kernel."""
 
@@ -99,7 +80,7 @@ class Services:
             self._tell(keys)
 
     def provide(self, fiber: Fiber, key: type, service: object) -> Registration:
-        """Provide a service for a plugin.
+        """Provide a service for a plugin; when the registration is closed, those loaded with it are unloaded soon.
 
         Raises:
             DuplicateServiceError: somebody provides that type already.
@@ -113,7 +94,7 @@ class Services:
             del self._provided[key]
             self._tell(frozenset({key}))
 
-        registration = ServiceRegistration(key, fiber, withdraw)
+        registration = Registration(f"service {key.__qualname__} of {fiber.name}", fiber, withdraw)
         fiber.add(registration.in_turn)
         self._provided[key] = Provision(service, fiber)
         self._tell(frozenset({key}))

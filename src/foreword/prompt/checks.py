@@ -24,6 +24,7 @@ from foreword.errors import (
     NotAStringError,
     ReservedToolNameError,
 )
+from foreword.kernel.names import shortened, spellable
 from foreword.kernel.source import Source
 from foreword.prompt.context import ContextKey
 from foreword.prompt.contributions import (
@@ -43,12 +44,13 @@ from foreword.prompt.contributions import (
 from foreword.prompt.last_good import LastGood
 from foreword.prompt.origin import Origin
 from foreword.prompt.template import is_variable_name
-from foreword.prompt.text import described, plain_string, read_text, shortened, spellable, within
+from foreword.prompt.text import described, plain_string, read_text, within
 
 if TYPE_CHECKING:
     from foreword.prompt.config import PromptLimits
 
 __all__ = [
+    "check_flags",
     "check_options",
     "checked_last_good",
     "checked_name",
@@ -104,11 +106,12 @@ def _is_finite(order: float) -> bool:
 def checked_required(tools: object, ref: EntryRef, *, complete: bool) -> tuple[str, ...]:
     """The names in ``requires_tools``, as they are at the call."""
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise InvalidOptionError(ref, "requires_tools", f"must be a list of tool names: requires_tools=[{tools!r}]")
+        hint = f": requires_tools=[{tools!r}]" if isinstance(tools, str) else f", not {described(tools)}"
+        raise InvalidOptionError(ref, "requires_tools", f"must be a list of tool names{hint}")
     held = list(cast("Iterable[object]", tools))
     for name in held:
-        if not isinstance(name, str) or not name:
-            raise InvalidOptionError(ref, "requires_tools", f"must hold non-empty strings, not {name!r}")
+        if not isinstance(name, str) or not name or not spellable(name):
+            raise InvalidOptionError(ref, "requires_tools", f"must hold non-empty strings, not {shortened(name)}")
     names = cast("list[str]", held)
     if complete and names:
         why = "a complete section is the whole prompt and cannot depend on a tool; drop one of the two"
@@ -125,9 +128,14 @@ def checked_last_good(on_error: object, by: object, ref: EntryRef) -> LastGood |
     for key in keys:
         if not isinstance(key, ContextKey):
             raise InvalidOptionError(ref, "last_good_by", f"must hold ContextKeys, not {shortened(key)}")
+    held = cast("list[ContextKey[Any]]", keys)
+    for key in held:
+        if getattr(key.type, "__hash__", key) is None:  # told apart by hash, and what can change has none
+            why = f"cannot tell answers apart by {key!r}, whose values can change; take a key of str, int or a tuple"
+            raise InvalidOptionError(ref, "last_good_by", why)
     if on_error == "last_good":
-        return LastGood(tuple(cast("list[ContextKey[Any]]", keys)))
-    if keys:
+        return LastGood(tuple(held))
+    if held:
         raise InvalidOptionError(ref, "last_good_by", 'has no effect without on_error="last_good"')
     return None
 
@@ -137,6 +145,13 @@ def check_signature(provider: Provider[Any], ref: EntryRef) -> None:
     if provider.required > 1:
         why = f"a provider takes the context or nothing, and this one requires {provider.required} arguments"
         raise InvalidOptionError(ref, "provider", why)
+
+
+def check_flags(entry: Entry) -> None:
+    """Options that are true or false: any other value counts as one of them in Python, as "no" counts as true."""
+    for flag in entry.FLAGS:
+        if type(getattr(entry, flag)) is not bool:
+            raise InvalidOptionError(entry.ref, flag, f"must be True or False, not {shortened(getattr(entry, flag))}")
 
 
 def check_options(entry: Entry) -> None:
@@ -201,6 +216,7 @@ def with_value(entry: E, value: object, limits: PromptLimits) -> E:
     """
     noun, limit = ("text", limits.text) if isinstance(entry, OrderedText) else ("value", limits.value)
     origin = entry.origin
+    check_flags(entry)
     if callable(value):
         provider: Provider[Any] = Provider(None, value)
     elif isinstance(value, Path) and noun == "text":
@@ -261,6 +277,7 @@ def _names(names: object, what: str, origin: Origin) -> tuple[str, ...]:
 
 def checked_tools(value: object, bare: ToolSource) -> ToolSource:
     """A tool provider with its value; static schemas are checked here, those of a function at each assembly."""
+    check_flags(bare)
     if callable(value):
         made = replace(bare, provider=Provider(None, value))
         check_signature(made.provider, bare.ref)

@@ -24,6 +24,7 @@ from foreword.prompt.agenda import UNASKED
 from foreword.prompt.baseline import UNSEEN, VOLATILE
 from foreword.prompt.contributions import Entry, Placeholder, Section, ToolSource
 from foreword.prompt.draft import Draft
+from foreword.prompt.text import is_unawaited, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +211,7 @@ class Collector:
     def _ask_conditions(self) -> None:
         for _, entry in self._agenda.conditional:
             try:
-                wanted = entry.when is None or entry.when(self.draft.context)
+                wanted = entry.when is None or _holds(entry.when(self.draft.context))
             except Exception as error:  # a condition is somebody else's code, too
                 self._failures[entry] = error
             else:
@@ -226,7 +227,7 @@ class Collector:
 
     def _deal_with_failures(self) -> None:
         asked = self.draft.plan.asked_in_order()
-        failed = [(entry, self._failures[entry]) for entry in asked if entry in self._failures]
+        failed = [(entry, self._told(entry)) for entry in asked if entry in self._failures]
         fatal = [(entry, error) for entry, error in failed if not self._excuse(entry, error)]
         if not fatal:
             return
@@ -235,11 +236,16 @@ class Collector:
         failures = [_failure(entry, error, may_skip=not self._must_not_fail(entry)) for entry, error in fatal]
         raise ProviderFailedError(failures) from cause
 
+    def _told(self, entry: Entry) -> Exception:
+        """The error of an entry as whoever assembles, and the trace, may hear it."""
+        what = f"{entry.KIND} {entry.name}"
+        return self.draft.registry.guarded(entry.origin.owner, what, self._failures[entry])
+
     def _excuse(self, entry: Entry, error: Exception) -> bool:
         """Do what the entry's ``on_error`` says; False if it says to fail."""
         if entry.on_error == "fail" or self._must_not_fail(entry):
             return False
-        why = f"skipped: {type(error).__name__}: {error}"
+        why = printable(f"skipped: {type(error).__name__}: {error}")
         if entry.last_good is not None:
             return self._reuse(entry, entry.last_good, why)
         if isinstance(entry.on_error, Placeholder):
@@ -273,6 +279,13 @@ def stop_if_cancelled(context: AssembleContext) -> None:
         raise AssemblyCancelledError(context.signal.reason)
 
 
+def _holds(answer: object) -> bool:
+    """What a condition says. Its answer is somebody else's, and so is what makes that true or false."""
+    if is_unawaited(answer):
+        raise TypeError("its `when` gives an awaitable; make it a plain function, asked before anything async is")
+    return bool(answer)
+
+
 def _can_be_noted(entry: Entry, answer: object) -> bool:
     """Whether the same object, given again, is the same answer."""
     if isinstance(entry, ToolSource):
@@ -282,4 +295,4 @@ def _can_be_noted(entry: Entry, answer: object) -> bool:
 
 def _failure(entry: Entry, error: Exception, *, may_skip: bool) -> ProviderFailure:
     kind = error.kind if isinstance(error, ForewordError) else "provider_failed"
-    return ProviderFailure(entry.ref, kind, type(error).__name__, str(error), may_skip)
+    return ProviderFailure(entry.ref, kind, type(error).__name__, printable(str(error)), may_skip)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
 from foreword.errors import ConfigFault, InvalidConfigError, did_you_mean
+from foreword.kernel.names import shortened
 from foreword.prompt.contributions import TOOL_ORDER_REST
-from foreword.prompt.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

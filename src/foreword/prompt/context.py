@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
 
 from foreword.errors import MissingContextValueError, with_article
 from foreword.kernel.scope import ScopeKey, as_key
@@ -35,11 +35,25 @@ class ContextKey(Generic[T]):
     __slots__ = ("name", "type")
 
     def __init__(self, name: str, type: type[T]) -> None:
+        """Make a key.
+
+        Args:
+            name: what errors call it.
+            type: the class of its values, or several as in ``str | None``.
+
+        Raises:
+            TypeError: the type is none that a value can be checked against, as ``list[str]`` is not.
+        """
+        try:
+            isinstance(cast("object", None), type)
+        except TypeError:
+            why = f"no value can be checked against {type!r}; give a class"
+            raise TypeError(f"ContextKey({name!r}, …): {why}") from None
         self.name = name
         self.type = type
 
     def __repr__(self) -> str:
-        return f"ContextKey({self.name!r}, {self.type.__name__})"
+        return f"ContextKey({self.name!r}, {getattr(self.type, '__name__', self.type)})"
 
 
 class ModelRef:
@@ -81,7 +95,13 @@ class CancelToken:
         return self.reason is not None
 
     def cancel(self, reason: str = "user") -> None:
-        """Cancel, for a reason that errors show. The first reason stands."""
+        """Cancel, for a reason that errors show. The first reason stands.
+
+        Raises:
+            TypeError: the reason is no string.
+        """
+        if not isinstance(cast("object", reason), str):
+            raise TypeError(f"the reason is {with_article(type(reason).__name__)}; give a string, or nothing")
         if self.reason is None:
             self.reason = reason
         self._run_calls()
@@ -197,6 +217,12 @@ class AssembleContext:
 
     def __copy__(self) -> AssembleContext:
         return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> AssembleContext:
+        return self  # its keys are told apart by identity
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an AssembleContext cannot be pickled: its keys are told apart by identity; make another one")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an AssembleContext cannot be changed; make another one with {name}=…")

@@ -157,6 +157,7 @@ class Entry:
     owner: Owner | None = None
 
     KIND: ClassVar[str] = "entry"
+    FLAGS: ClassVar[tuple[str, ...]] = ("thread",)  # the options that are true or false
 
     @property
     def ref(self) -> EntryRef:
@@ -210,6 +211,7 @@ class Section(OrderedText):
     complete: bool = False
 
     KIND: ClassVar[str] = "section"
+    FLAGS: ClassVar[tuple[str, ...]] = ("complete", "verbatim", "thread")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,6 +221,7 @@ class RuntimeContext(OrderedText):
     sensitive: bool = False
 
     KIND: ClassVar[str] = "context"
+    FLAGS: ClassVar[tuple[str, ...]] = ("sensitive", "verbatim", "thread")
     ASSEMBLED: ClassVar[type[AssembledSection] | type[AssembledContext]] = AssembledContext
 
 
@@ -229,6 +232,7 @@ class Variable(Entry):
     sensitive: bool = False
 
     KIND: ClassVar[str] = "variable"
+    FLAGS: ClassVar[tuple[str, ...]] = ("sensitive", "thread")
 
 
 @dataclass(slots=True)

@@ -57,4 +57,14 @@ class LastGood:
         given = tuple(context.keys)
         if any(key not in given for key in self._by) or (given and not self._by):
             return None
+        for key in self._by:
+            _check_hashable(key, context[key])
         return (scope, context.model, tuple(context[key] for key in self._by))
+
+
+def _check_hashable(key: ContextKey[Any], value: object) -> None:
+    try:
+        hash(value)
+    except TypeError as error:
+        why = f"its last good answers are told apart by {key!r}, whose value cannot be hashed: {error}"
+        raise TypeError(f"{why}; give one that cannot change, as a tuple") from None

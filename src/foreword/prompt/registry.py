@@ -21,8 +21,9 @@ from foreword.errors import (
     ProtectedOverrideError,
     ProtectedSectionShadowError,
     ProtectionConflictError,
+    WrongThreadError,
 )
-from foreword.kernel.effects import Batch, Owner, Registration, Undo, add_later_error
+from foreword.kernel.effects import Batch, Owner, Registration, Undo, add_later_error, notes_of
 from foreword.kernel.events import Listeners
 from foreword.kernel.layers import Layers, NamedTable
 from foreword.kernel.scope import GLOBAL, ScopeKey
@@ -43,7 +44,7 @@ from foreword.prompt.running import Running
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from foreword.kernel.context import Context
+    from foreword.kernel.context import Context, Guard
     from foreword.prompt.config import SystemPromptConfig
     from foreword.prompt.origin import Origin
 
@@ -121,8 +122,10 @@ class Registry:
         config: SystemPromptConfig,
         assemble_listeners: Listeners | None = None,
         change_listeners: Listeners | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.config = config
+        self._guard = guard
         self.layers: Layers[PromptLayer] = Layers(PromptLayer)
         self.running = Running()
         self._memo = Memo()
@@ -164,6 +167,10 @@ class Registry:
     def next_seq(self) -> int:
         """The next place in the order of registration."""
         return next(self._sequence)
+
+    def guarded(self, owner: str, what: str, error: Exception) -> Exception:
+        """What is told of an error of a plugin's provider or listener: under a kernel, what its guard makes of it."""
+        return error if self._guard is None else cast("Exception", self._guard(owner, what, error))
 
     # -- registering ---------------------------------------------------------------------------------------------------
 
@@ -374,7 +381,8 @@ class Registry:
         try:
             undo()
         except Exception as later:
-            error.add_note(f"while this was taken back also: {type(later).__name__}: {later}")
+            for note in (f"while this was taken back also: {type(later).__name__}: {later}", *notes_of(later)):
+                error.add_note(note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,11 +415,14 @@ class EntryRegistration(Registration, Generic[E]):
 
         Raises:
             InactiveContextError: the registration is closed.
+            WrongThreadError: under a kernel, this is not its thread.
             RegistrationError: the value does not fit, as the registering call would say.
         """
         entry = self._entry
         if entry is None:
             raise InactiveContextError(f"the registration of {self.label}", "register it again")
+        if not self._owner.within_reach:
+            raise WrongThreadError(f"replacing {self.label}")
         source = calling_line(caller(1))  # where the new value stands
         here = replace(entry, origin=replace(entry.origin, source=source))
         self._registry.exchange(self._scope, self, with_value(here, value, self._registry.config.limits))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.errors import EntryRef
+from foreword.errors import EntryRef, TextNotFoundError
 from foreword.prompt.origin import ASSEMBLER, Origin
 from foreword.prompt.render import Body, render_body
 from foreword.prompt.sensitive import masked_parts, masked_spans, sensitive_names
@@ -162,11 +162,11 @@ class Rendering:
         """The spans behind the first place where a stretch of text stands in the system text, cut to that stretch.
 
         Raises:
-            LookupError: the system text does not hold it.
+            TextNotFoundError: the system text does not hold it.
         """
         start = self.text.find(text)
         if start < 0 or not text:
-            raise LookupError(f"the system text does not hold {text[:60]!r}; it is matched to the letter")
+            raise TextNotFoundError(text, "the system text", "it is matched to the letter")
         return self.spans.between(start, start + len(text))
 
     def missing(self, name: str, kind: str | None = None) -> Absence | None:

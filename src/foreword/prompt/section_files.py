@@ -19,9 +19,10 @@ from foreword.errors import (
     did_you_mean,
     shown,
 )
+from foreword.kernel.names import shortened, spellable
 from foreword.kernel.source import Source
 from foreword.prompt import front_matter
-from foreword.prompt.text import read_text, shortened, spellable, within
+from foreword.prompt.text import read_text, within
 from foreword.strictyaml import spelled
 
 if TYPE_CHECKING:
@@ -246,9 +247,13 @@ def _misfits(matter: FrontMatter, file: str) -> Iterator[Fault]:
             why = f"is no key of a section file; {did_you_mean(key, _CHECKS, 'keys')}"
             yield Fault(file, line, path, why)
         elif not _CHECKS[key][0](value):
-            is_word = key not in ("order", "verbatim") and isinstance(value, (int, float))
+            at_fault, told = value, _described(value)
+            if key in _LISTS and isinstance(value, list) and value:
+                at_fault = next(each for each in cast("list[object]", value) if not _is_text(each))
+                told = f"a list that holds {_described(at_fault)}"
+            is_word = key not in ("order", "verbatim") and isinstance(at_fault, (int, float))
             way_out = "; put it in quotes" if is_word else ""
-            yield Fault(file, line, path, f"must be {_CHECKS[key][1]}, not {_described(value)}{way_out}")
+            yield Fault(file, line, path, f"must be {_CHECKS[key][1]}, not {told}{way_out}")
 
 
 def _described(value: object) -> str:
@@ -256,7 +261,7 @@ def _described(value: object) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     return "keys and values" if isinstance(value, dict) else shortened(value)
 
 
@@ -280,6 +285,7 @@ def _several(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+_LISTS: Final = ("when_model", "requires_tools")
 _CHECKS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "name": (_is_text, "a text that is not empty"),
     "order": (_is_number, "a number"),

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, KernelOwnsError, RunningLoopError
+from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, KernelOwnsError, RunningLoopError, shown
 from foreword.kernel.context import Context
 from foreword.kernel.effects import Owner, Registration, UndoStack
 from foreword.kernel.events import name_of
@@ -157,7 +157,7 @@ class SystemPrompt(Service):
         prompt = cls.__new__(cls)
         root = ctx.root
         prompt._registry = Registry(
-            config, root.listeners(SYSTEM_PROMPT_ASSEMBLE), root.listeners(SYSTEM_PROMPT_CHANGE)
+            config, root.listeners(SYSTEM_PROMPT_ASSEMBLE), root.listeners(SYSTEM_PROMPT_CHANGE), root.guard
         )
         prompt._owner, prompt._key, prompt._binding, prompt._ctx = ctx.fiber, GLOBAL, None, ctx
         prompt._above = None
@@ -264,11 +264,12 @@ class SystemPrompt(Service):
         Closing twice does nothing.
 
         Raises:
-            KernelOwnsError: under a kernel, where undoing may have to wait: ``await fiber.dispose()``.
+            KernelOwnsError: under a kernel, where undoing may have to wait: ``await fiber.dispose()``, or of a scope
+                ``await ctx.scope("…").dispose()``.
             Exception: the first error of a change listener, later ones noted on it.
         """
         if not isinstance(self._owner, UndoStack):
-            raise KernelOwnsError("close()", "await fiber.dispose(), or await ctx.dispose() of a scope's context")
+            raise KernelOwnsError("close()", f"await fiber.dispose(){self._way_to_dispose_a_scope()}")
         try:
             self._owner.close()
         finally:
@@ -583,12 +584,18 @@ class SystemPrompt(Service):
         Raises:
             DuplicateEntryError: the name has an override already.
             ProtectedOverrideError: a section of that name is protected.
+            InvalidOptionError: nothing is overridden.
             EmptyNameError, NonFiniteOrderError, NotAStringError, UnreadableTextError, PromptTooLargeError,
             InactiveContextError: nothing was changed.
         """
         self._require_active()
-        origin = self._origin(source or calling_line(caller(1)))
+        origin = self._origin(calling_line(caller(1)) if source is None else source)
         checked = checked_name("override", name, origin)
+        if not isinstance(cast("object", enabled), bool):
+            raise InvalidOptionError(origin.ref("override", checked), "enabled", "must be True or False")
+        if enabled and order is None and text is None:
+            why = "says nothing; give enabled=False, order=… or text=…"
+            raise InvalidOptionError(origin.ref("override", checked), "enabled", why)
         place = None if order is None else checked_order(order, "override", checked, origin)
         if isinstance(text, Path):
             origin = replace(origin, source=Source(str(text.absolute()), 1, is_text=True))
@@ -649,7 +656,7 @@ class SystemPrompt(Service):
         source = calling_line(caller(1))
 
         def register(given: Any) -> Registration:
-            self._check_listener(given, source)
+            self._check_listener(given, source, is_plain=True)
             return self._registry.change_listeners.add(self._owner, self._key, given, source)
 
         return self._now_or_decorated(listener, register)
@@ -726,6 +733,8 @@ class SystemPrompt(Service):
             context = self._nothing_said
             if context is None:
                 context = self._nothing_said = AssembleContext(scope=None if self._key is GLOBAL else self._key)
+        elif not isinstance(cast("object", context), AssembleContext):
+            raise TypeError(f"the context is {described(context)}; give AssembleContext({{KEY: value}}, scope=…)")
         elif context.scope is None and self._key is not GLOBAL:
             context = context.at(self._key)  # so that providers know whom they answer
         return Run(self._registry, GLOBAL if context.scope is None else context.scope, context)
@@ -776,15 +785,20 @@ class SystemPrompt(Service):
 
         return decorate
 
-    def _check_listener(self, listener: object, source: Source) -> None:
+    def _check_listener(self, listener: object, source: Source, *, is_plain: bool = False) -> None:
         self._require_active()
         self._require_own_thread()
         if not callable(listener):
             why = f"must be a function, not {described(listener)}"
             raise InvalidOptionError(self._origin(source).ref("listener", "(none)"), "listener", why)
+        if is_plain and Provider[object](None, listener).is_async:
+            why = "must be a plain function: a change is told at once, and nobody could wait for it"
+            raise InvalidOptionError(self._origin(source).ref("listener", name_of(listener)), "listener", why)
 
     def _origin(self, source: Source) -> Origin:
         self._require_own_thread()
+        if not isinstance(cast("object", source), Source):
+            raise TypeError(f"source is {described(source)}; give a Source(file, line)")
         return Origin(self._owner.name, None if self._key is GLOBAL else self._key.name, source)
 
     def _require_own_thread(self) -> None:
@@ -792,6 +806,11 @@ class SystemPrompt(Service):
         if self._ctx is not None:
             self._ctx.root.check_thread("registering")
             self._registry.running.guard(self._owner, self._ctx.root.waiting)
+
+    def _way_to_dispose_a_scope(self) -> str:
+        if self._key is GLOBAL:
+            return ""
+        return f'; of a scope keep the context, scope = ctx.scope("{shown(self._key.name)}"), and await scope.dispose()'
 
     def _require_active(self) -> None:
         if not self._owner.active:

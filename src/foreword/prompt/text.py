@@ -6,15 +6,22 @@ import inspect
 from typing import TYPE_CHECKING
 
 from foreword.errors import NotAStringError, PromptTooLargeError, UnreadableTextError, with_article
+from foreword.kernel.names import spellable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from foreword.errors import EntryRef
 
-__all__ = ["described", "plain_string", "read_text", "refuse_awaitable", "shortened", "spellable", "within"]
-
-_LONGEST_VALUE_SHOWN = 60
+__all__ = [
+    "described",
+    "is_unawaited",
+    "plain_string",
+    "printable",
+    "read_text",
+    "refuse_awaitable",
+    "within",
+]
 
 
 def read_text(path: Path, entry: EntryRef) -> str:
@@ -58,10 +65,15 @@ def refuse_awaitable(answer: object, what: str) -> None:
     Raises:
         NotAStringError: the answer is an awaitable.
     """
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()  # it will never be awaited; said here, and not in a warning at some later time
+    if is_unawaited(answer):
         raise NotAStringError(what, "an awaitable", "make it async: define the provider with `async def`")
+
+
+def is_unawaited(answer: object) -> bool:
+    """Whether an answer is an awaitable, which nobody will await: said now, and not in a warning at some later time."""
+    if inspect.iscoroutine(answer):
+        answer.close()
+    return inspect.isawaitable(answer)
 
 
 def described(value: object) -> str:
@@ -69,24 +81,9 @@ def described(value: object) -> str:
     return "None" if value is None else with_article(type(value).__name__)
 
 
-def shortened(value: object) -> str:
-    """The repr of an argument, short enough for a message."""
-    try:
-        shown = repr(value)
-    except ValueError:  # an int with too many digits to print
-        return described(value)
-    return shown if len(shown) <= _LONGEST_VALUE_SHOWN else f"{shown[:_LONGEST_VALUE_SHOWN]}…"
-
-
-def spellable(text: str) -> bool:
-    """Whether UTF-8 can spell it: it holds no half of a surrogate pair."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def printable(text: str) -> str:
+    """A text with halves of surrogate pairs escaped: what others say of a fault must not become one."""
+    return text if spellable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def within(limit: int, text: str, what: str) -> None:

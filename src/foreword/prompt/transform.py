@@ -16,12 +16,13 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from foreword.errors import ListenerError, with_article
+from foreword.kernel.names import spellable
 from foreword.kernel.scope import GLOBAL
 from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
 from foreword.prompt.contributions import TOOL_ORDER_REST, ToolSchema
 from foreword.prompt.difference import changed_stretch
 from foreword.prompt.origin import Origin
-from foreword.prompt.text import described
+from foreword.prompt.text import described, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,17 +79,23 @@ class Waterfall:
             return assembly
         listener = self._listeners[position]
         step = _Step(self, position, assembly)
+        failure: Exception | None = None
+        result: object = None
         try:
             answer = listener.call(assembly, self._context, step.call_next)
             if not inspect.isawaitable(answer):
                 raise self._failed(listener, f"is not async: it gave {described(answer)}; define it with `async def`")
-            result = cast("object", await answer)
+            result = await answer
         except Exception as error:  # a listener is somebody else's code
             if error is self._fault:
                 raise
-            raise self._failed(listener, f"raised {type(error).__name__}: {error}; mend it or close it") from error
+            failure = self._draft.registry.guarded(listener.owner, f"listener {listener.name}", error)
         finally:
             step.over = True
+        if failure is not None:  # raised here, where what the guard kept back is no context of it
+            raise self._failed(
+                listener, f"raised {type(failure).__name__}: {failure}; mend it or close it"
+            ) from failure
         if step.running:
             raise self._failed(listener, "returned while its call_next() was still running; await it")
         if not isinstance(result, PromptAssembly):
@@ -198,7 +205,7 @@ class Waterfall:
 
     def _failed(self, listener: Listener, why: str) -> ListenerError:
         """The error of a listener; the first one fails the assembly even if an outer listener catches it."""
-        error = ListenerError(listener.ref, why)
+        error = ListenerError(listener.ref, printable(why))
         if self._fault is None:
             self._fault = error
         return error
@@ -269,6 +276,8 @@ def _check_text(entry: object, kind: type[AssembledText]) -> AssembledText:
         if not isinstance(getattr(entry, part), str):
             what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
             raise TypeError(f"{what}; give a string")
+    if not entry.name or not spellable(entry.name):
+        raise TypeError(f"put {with_article(kind.KIND)} whose name is {entry.name!r}; give a name that UTF-8 can spell")
     return entry
 
 
@@ -276,12 +285,11 @@ def _check_tool(tool: object, kind: type[ToolSchema]) -> None:
     if not isinstance(tool, kind):
         raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
     name, description = cast("tuple[object, object]", (tool.name, tool.description))
-    if not isinstance(name, str) or not name or name == TOOL_ORDER_REST:
+    if not isinstance(name, str) or not name or name == TOOL_ORDER_REST or not spellable(name):
         raise TypeError(f"put a tool among the tools whose name is {name!r}; give it a name of its own")
-    if not isinstance(description, str):
-        raise TypeError(
-            f"put the tool {name} among the tools, whose description is {described(description)}; give text"
-        )
+    if not isinstance(description, str) or not spellable(description):
+        what = described(description) if not isinstance(description, str) else "text with half a surrogate pair"
+        raise TypeError(f"put the tool {name} among the tools, whose description is {what}; give text")
 
 
 def _check_variables(variables: object) -> None:
@@ -290,6 +298,8 @@ def _check_variables(variables: object) -> None:
     for name, value in cast("dict[object, object]", variables).items():
         if not isinstance(name, str):
             raise TypeError(f"set a variable whose name is {described(name)}; give a string")
+        if not spellable(name):
+            raise TypeError(f"set a variable whose name is {name!r}; give a name that UTF-8 can spell")
         if value is not None and not isinstance(value, str):
             raise TypeError(f"gave the variable {name} {described(value)}; give a string or None")
 

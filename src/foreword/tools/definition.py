@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import InvalidToolSchemaError
+from foreword.kernel.names import shortened, spellable
 from foreword.prompt.contributions import ToolSchema
-from foreword.prompt.text import described, shortened, spellable
+from foreword.prompt.text import described
 from foreword.tools.result import MAX_RESULT
 from foreword.tools.signature import docstring_of, name_of_function
 
@@ -45,7 +46,7 @@ class ToolDefinition:
 
     Raises:
         InvalidToolSchemaError: the name is empty, the description is no string, the parameters are no JSON Schema of
-            type "object", or the function does not take one dict.
+            type "object", the function does not take one dict, ``sensitive`` is no bool or ``max_result`` no number.
     """
 
     name: str
@@ -124,6 +125,8 @@ def _check(tool: ToolDefinition) -> None:
         raise InvalidToolSchemaError(name, f"its description is {what}; give a string")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InvalidToolSchemaError(name, f"max_result must be a positive number of bytes, not {shortened(most)}")
+    if not isinstance(cast("object", tool.sensitive), bool):
+        raise InvalidToolSchemaError(name, f"sensitive must be True or False, not {shortened(tool.sensitive)}")
     _check_function(name, tool.function)
 
 

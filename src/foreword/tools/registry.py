@@ -32,6 +32,7 @@ from foreword.errors import (
     shown,
 )
 from foreword.kernel.context import Context
+from foreword.kernel.names import shortened
 from foreword.kernel.plugins import plugin
 from foreword.kernel.scope import GLOBAL, ScopeKey, as_key
 from foreword.kernel.services import Service
@@ -84,7 +85,7 @@ class ToolRegistry(Service):
         prompt: the prompt that the tools are shown to, in the global layer; one registry a prompt.
 
     Raises:
-        InvalidOptionError: the prompt is a view on some scope.
+        InvalidOptionError: the prompt is a view on some scope, or has a registry already.
         InactiveContextError: the prompt is closed.
     """
 
@@ -111,7 +112,12 @@ class ToolRegistry(Service):
 
         Raises:
             ValueError: it is a view of another prompt.
+            TypeError: it is no view of a prompt.
         """
+        if not isinstance(cast("object", view), SystemPrompt):
+            raise TypeError(
+                f"tools are seen at a view of their prompt, not {described(view)}: tools.at(prompt.scope(…))"
+            )
         if not view.is_view_of(self._prompt):
             raise ValueError(f"{view!r} is a view of another prompt than that of these tools")
         return self._view(view)
@@ -182,7 +188,8 @@ class ToolRegistry(Service):
             source: the place to show for it; the line of this call if not given.
 
         Raises:
-            InvalidToolSchemaError: it has no name, or does not say (in JSON Schema) what it takes.
+            InvalidToolSchemaError: it has no name, or does not say (in JSON Schema) what it takes; or another option
+                of it is none.
             ReservedToolNameError: it has the name that marks the unlisted tools.
             DuplicateEntryError: the name is taken in this layer.
             InvalidOptionError: the timeout is no positive number of seconds.
@@ -258,12 +265,16 @@ class ToolRegistry(Service):
             UnknownToolError: a name is that of no tool that this scope inherits; not if tools may come ``later``.
             InvalidMaskError: it would mask nothing (no list, or only ``deny=[]``), or this view is the global one.
             NotAStringError: a list is none, or holds what is no name.
+            InvalidOptionError: ``later`` is neither True nor False.
+            TypeError: the mask is none.
             InactiveContextError: this view is closed.
         """
         place = calling_line(caller(1)) if source is None else source
         registrar, box = self._prompt.registrar(place), self._box
         scope, origin = registrar.scope, registrar.origin
         held = Mask(_mask(mask, allow, deny, origin), origin)
+        if not isinstance(cast("object", later), bool):
+            raise InvalidOptionError(held.ref, "later", f"must be True or False, not {shortened(later)}")
         if scope is GLOBAL:
             why = "stands in the global layer, which inherits nothing; mask a scope: tools.at(prompt.scope(…))"
             raise InvalidMaskError("unscoped_mask", str(origin), why)
@@ -334,14 +345,15 @@ class ToolRegistry(Service):
             do not fit, an error of the tool, a timeout, a cancelled signal. See `ToolResult`.
 
         Raises:
+            TypeError: the scope is neither a key nor a view.
             BaseException: a cancellation of the caller, an exit that the tool raised; nothing else.
         """
         told = AssembleContext() if context is None else context
         key = self._key(told.scope if scope is None else scope)
         visible = self._box.of(key).visible
-        tool = visible.get(name)
+        tool = visible.get(name) if isinstance(cast("object", name), str) else None
         if tool is None:
-            return failure("UNKNOWN_TOOL", f'there is no tool "{shown(name)}"; {did_you_mean(name, visible, "tools")}')
+            return _unknown(name, visible)
         own = ToolContext.of_call(told, key, name, call_id, told.signal if signal is None else signal)
         return await execute(tool, arguments, own, self._box.running)
 
@@ -371,9 +383,16 @@ def tools_plugin(prompt: SystemPrompt, ctx: Context) -> None:
 def _global(prompt: SystemPrompt, source: Source) -> SystemPrompt:
     if not isinstance(cast("object", prompt), SystemPrompt):
         raise TypeError(f"tools stand on a SystemPrompt, not {described(prompt)}: ToolRegistry(prompt)")
-    origin = prompt.registrar(source).origin
+    registrar = prompt.registrar(source)
+    origin = registrar.origin
     if prompt.key is not GLOBAL:
         why = "must be a view on the global layer; make the registry once, and take tools.at(view) for a scope's view"
+        raise InvalidOptionError(origin.ref("tool registry", "tools"), "prompt", why)
+    holder = Toolbox.of_prompt(registrar.registry)
+    if holder is not None:
+        why = (
+            f"has the tools of another registry already, {holder}; use that one, and its tools.at(view) for other views"
+        )
         raise InvalidOptionError(origin.ref("tool registry", "tools"), "prompt", why)
     return prompt
 
@@ -382,11 +401,22 @@ def _mask(mask: ToolMask | None, allow: Any, deny: Any, origin: Origin) -> ToolM
     if mask is not None:
         if allow is not None or deny is not None:
             raise TypeError("give either a ToolMask or its lists, not both")
+        if not isinstance(cast("object", mask), ToolMask):
+            raise TypeError(f"{described(mask)} is no ToolMask; give its lists by name: restrict(deny=[…])")
         return mask
     try:
         return ToolMask(allow, deny)
     except InvalidMaskError as fault:
         raise InvalidMaskError(fault.kind, str(origin), fault.why) from None
+
+
+def _unknown(name: object, visible: Iterable[str]) -> ToolResult:
+    """The result of a call of a tool that is not there: for the model, which may name one better."""
+    if not isinstance(name, str):
+        why = f"a tool is called by its name, not by {described(name)}; {did_you_mean('', visible, 'tools')}"
+    else:
+        why = f'there is no tool "{shown(name)}"; {did_you_mean(name, visible, "tools")}'
+    return failure("UNKNOWN_TOOL", why)
 
 
 def _guard_of(registrar: Registrar, tool: str) -> Callable[[BaseException], BaseException]:

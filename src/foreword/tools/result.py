@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from foreword.errors import NotJsonError
 from foreword.jsonvalue import freeze
-from foreword.prompt.text import described, spellable
+from foreword.kernel.names import spellable
+from foreword.prompt.text import described
 from foreword.wire.request import canonical_json
 
 if TYPE_CHECKING:

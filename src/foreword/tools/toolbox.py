@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from foreword.kernel.scope import ScopeKey
     from foreword.kernel.source import Source
     from foreword.prompt.context import AssembleContext
-    from foreword.prompt.contributions import ToolProviderResult
-    from foreword.prompt.registry import Registrar
+    from foreword.prompt.contributions import ToolProviderResult, ToolSource
+    from foreword.prompt.registry import Registrar, Registry
     from foreword.prompt.system_prompt import SystemPrompt
     from foreword.tools.resolver import ScopeTools
 
@@ -41,6 +41,14 @@ class Toolbox:
         self.layers: Layers[ToolLayer] = Layers(ToolLayer)
         self.running = Running(MOST_THREADS)
         self.registration = prompt.tools(self.visible, source=source)
+
+    @classmethod
+    def of_prompt(cls, registry: Registry) -> ToolSource | None:
+        """The provider of the toolbox that a prompt has; None if it has none."""
+        for source in registry.layers.globally.tools:
+            if isinstance(getattr(source.provider.call, "__self__", None), cls):
+                return source
+        return None
 
     def visible(self, context: AssembleContext) -> ToolProviderResult:
         """The tools of the scope that a prompt is assembled for."""
