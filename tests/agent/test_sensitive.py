@@ -6,6 +6,7 @@ import pytest
 from tests.agent.support import logged, stage
 
 from foreword import AGENT_PRE_STEP, Enter
+from foreword.explain import compare, find_text, subject_at
 from foreword.session import AssistantSaid, Note, ToolAnswered, ToolCalled, UserSaid, masked_event, open_log, rebuild
 from foreword.testing import call_tools
 from foreword.testing.memory_store import MemoryStore
@@ -87,4 +88,31 @@ async def test_an_agent_whose_log_is_masked() -> None:
         assert [each["content"] for each in told] == ["Open it", "", "[sensitive]", "Done.", "And now?"]
         assert told[1]["tool_calls"][0]["arguments"] == '{"sensitive":true}'
         assert logged(again, Note) == []
-        play.model.sent.clear()  # type: ignore[attr-defined] # they are in another log
+        play.model.sent.clear()  # they are in another log
+
+
+@pytest.mark.parametrize("hidden", ["context", "variable"])
+async def test_what_a_masked_log_keeps_has_its_owner(hidden: str) -> None:
+    """One sensitive context takes nothing from the others: each has its owner, and a section its variable."""
+    async with stage("Done.", "Fine.") as play, open_log(MemoryStore(), content="masked") as log:
+        code = ["hunter2"]
+        play.prompt.variable("code", lambda: code[0], sensitive=True)
+        play.prompt.section("door", "It opens with {{code}}.", order=10)
+        play.prompt.context("plain", "3 books", order=1)
+        if hidden == "context":
+            play.prompt.context("secret", "hunter2", order=2, sensitive=True)
+        else:
+            play.prompt.context("secret", "It is {{code}}.", order=2)
+        agent = await play.agent(log=log)
+        await agent.run("Hi")
+        code[0] = "hunter3"
+        await agent.run("Hi again")
+        old, new = [await subject_at(log, f"{agent.id}@{step}") for step in (1, 2)]
+        [found] = find_text(old, "3 books")
+        assert [(each.owner, each.section) for each in found.stretches] == [("root", "plain")]
+        assert [(part.name, part.origin.owner) for part in old.contexts] == [("plain", "root"), ("secret", "root")]
+        assert [each.name for each in old.variables] == ["code"]
+        broken_by = compare(old, new).broken_by
+        assert broken_by is not None
+        assert (broken_by.cause, broken_by.name) == ("variable", "code")
+        play.model.sent.clear()  # they are in another log

@@ -233,17 +233,31 @@ UNSTORABLE: list[tuple[Event, str]] = [
     (AssistantSaid(1, 1, UserMessage("x")), "no AssistantMessage"),  # type: ignore[arg-type]
     (AssistantSaid(1, 1, AssistantMessage("x", (ToolCall("c", "t", {}),))), "str"),  # type: ignore[arg-type]
     (ToolAnswered(1, 1, AssistantMessage("x")), "no ToolMessage"),  # type: ignore[arg-type]
+    (StepStart(1, 2, 5), "no StepTrace"),  # type: ignore[arg-type]
+    (RequestAttempted(1, 1, 1, 5), "no BodyDigest"),  # type: ignore[arg-type]
+    (RequestEnded(1, 1, 1, "stop", 5), "no Usage"),  # type: ignore[arg-type]
+    (RequestEnded(1, 1, 1, "error", failure="down"), "no ModelFailure"),  # type: ignore[arg-type]
+    (RequestEnded(1, 1, 1, "stop", timings=0.5), "no Timings"),  # type: ignore[arg-type]
     (HistoryReplaced(0, 0, "text"), "no message"),  # type: ignore[arg-type]
     (RequestEnded(1, 1, 1, "stop", Usage(-1, 0)), ">= 0"),
     (RequestEnded(1, 1, 1, "stop", Usage(2**53, 0)), "<="),
-    (RequestEnded(1, 1, 1, "well"), "Invalid enum value"),  # type: ignore[arg-type]
+    (
+        RequestEnded(1, 1, 1, "well"),
+        'request/outcome: its finish is "well"; it is one of stop, tool-calls, max-tokens,',
+    ),  # type: ignore[arg-type]
     (RequestEnded(1, 1, 1, "error", failure=ModelFailure("x", "y", retry_after=float("nan"))), "nan"),
     (RequestAttempted(1, 1, 1, BodyDigest("json", "1", b"short")), "5 bytes"),
     (RequestAttempted(1, 1, 1, BodyDigest(5, "1", bytes(32))), "str"),  # type: ignore[arg-type]
     (RequestAttempted(1, 1, True), "int"),
     (RequestAttempted(1, 1, 1, header="no bytes"), "hex"),  # type: ignore[arg-type]
     (TurnEnd(1, "error", 5), "no string"),  # type: ignore[arg-type]
-    (TurnEnd(1, "bored"), "Invalid enum value"),  # type: ignore[arg-type]
+    (
+        TurnEnd(1, "bored"),
+        'refuses turn/end: its reason is "bored"; it is one of completed, blocked, max-tokens, aborted,',
+    ),  # type: ignore[arg-type]
+    (TurnEnd("1", "completed"), "refuses turn/end: its turn is wrong: expected int, got str"),  # type: ignore[arg-type]
+    (HeaderWritten(HEADER, "bored"), 'its reason is "bored"; it is one of initial, resume, change'),  # type: ignore[arg-type]
+    (HeaderWritten(HEADER, "initial", ("mood",)), 'is "mood"; it is one of config, sections, tools'),  # type: ignore[arg-type]
     (StepStart(1, True), "int"),
     (StepStart(1, "1"), "int"),  # type: ignore[arg-type]
     (HeaderWritten("header", "initial"), "no RequestHeader"),  # type: ignore[arg-type]

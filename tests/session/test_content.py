@@ -217,7 +217,8 @@ async def test_masked(stores: Stores) -> None:
         assert rebuilt.request.system == f"You are a clerk.\n\nThe code is {SENSITIVE}."
         assert [message.to_json() for message in rebuilt.request.messages[2:]] == shown_messages()
         assert rebuilt.explanation is not None
-        assert [span.section for span in rebuilt.explanation.spans if span.section] == ["clerk", "door"]
+        told = [(span.section, span.variable) for span in rebuilt.explanation.spans if span.section]
+        assert told == [("clerk", None), ("door", None), ("door", "code"), ("door", None)]
         assert rebuilt.shown == rebuilt.request
         assert (await rebuild(log, "clerk@1")).request.messages == (UserMessage("before"),)
         with pytest.raises(ContentNotStoredError):

@@ -36,10 +36,11 @@ from tests.session.support import (
     take_turn,
 )
 
-from foreword import ToolSchema
+from foreword import SystemPrompt, ToolSchema
 from foreword.session import (
     ERASED,
     AssistantSaid,
+    Content,
     ContentErased,
     DamagedLogError,
     ErasedContentError,
@@ -517,6 +518,81 @@ async def test_a_fork_from_before_an_erasure(stores: Stores) -> None:
         late = await session.fork(id="late")
         assert not any(isinstance(each.event, ContentErased) for each in late.events)
         await intact(log, 4)
+
+
+DAMAGE = {
+    "another text": (
+        "UPDATE blob SET body = CAST(replace(body, 'hunter2', 'hunter3') AS BLOB) WHERE {it}",
+        "does not match its digest",
+    ),
+    "another salt": ("UPDATE blob SET salt = zeroblob(16) WHERE {it}", "does not match its digest"),
+    "no salt": ("UPDATE blob SET salt = NULL WHERE {it}", "does not match its digest"),
+    "emptied by hand": ("UPDATE blob SET body = NULL WHERE {it}", "it is empty, and no event says"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.parametrize("ask_for", [{"match": "hunter"}, {"session": "clerk"}, {"address": "clerk@1"}])
+async def test_damage_is_not_erased(tmp_path: Path, what: str, ask_for: dict[str, Any]) -> None:
+    """What is not as it was logged is refused and named, else an erasure would make a damaged log an intact one."""
+    statement, why = DAMAGE[what]
+    it = "salt IS NOT NULL AND instr(CAST(body AS TEXT), 'hunter2')"
+    async with open_log(f"sqlite:{tmp_path / 'log.db'}") as log:
+        take_turn(await log.create("clerk"), "hunter2")
+        await log.create("other")
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
+        assert connection.execute(statement.format(it=it)).rowcount == 1
+    async with open_log(f"sqlite:{tmp_path / 'log.db'}") as log:
+        [fault] = [report.fault for report in (await verify(log)).sessions if report.fault]
+        if what == "emptied by hand" and "match" in ask_for:
+            assert (await log.erase(**ask_for)).blobs == 0  # it is not found any more
+        else:
+            for dry_run in (True, False):
+                with pytest.raises(DamagedLogError, match="log verify") as caught:
+                    await log.erase(**ask_for, dry_run=dry_run)
+                error = caught.value
+                assert (error.session, error.seq, error.blob) == ("clerk", fault.seq, fault.blob)
+                assert why in error.why
+        assert fault in [report.fault for report in (await verify(log)).sessions]
+        assert (await log.erase(session="other")).sessions == ()  # what is well can go
+
+
+@pytest.mark.parametrize("kind", ["section", "trace"])
+async def test_damage_in_a_tree_is_not_erased(tmp_path: Path, kind: str) -> None:
+    """The same of texts that sessions share; the error names the event that wrote the header, or the step."""
+    prompt, _ = clerk(("You are a clerk.", "The code is hunter2."))
+    rendering = prompt.render_sync()
+    url = f"sqlite:{tmp_path / 'log.db'}"
+    async with open_log(url) as log:
+        session = await log.create("clerk")
+        session.append(TurnStart(1))
+        session.append(StepStart(1, 1, step_trace(rendering)))
+        attempt(session, RequestHeader.of(rendering, CONFIG))
+    needle = {"section": "The code", "trace": "clerk:section-1"}[kind]
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
+        found = "salt IS NULL AND instr(CAST(body AS TEXT), ?) AND NOT instr(CAST(body AS TEXT), 'stages')"
+        changed = f"UPDATE blob SET body = CAST(body || ' ' AS BLOB) WHERE {found}"
+        assert connection.execute(changed, (needle,)).rowcount >= 1
+    async with open_log(url) as log:
+        for ask_for in ({"match": needle}, {"session": "clerk"}):
+            with pytest.raises(DamagedLogError, match="does not match its digest") as caught:
+                await log.erase(**ask_for)
+            assert caught.value.seq == {"section": 3, "trace": 2}[kind]
+        assert not (await verify(log)).intact
+
+
+@pytest.mark.parametrize("content", ["masked", "digests"])
+async def test_what_was_never_stored_is_no_damage(stores: Stores, content: Content) -> None:
+    """A log that does not hold all that was said can be erased like any other."""
+    prompt = SystemPrompt()
+    prompt.variable("code", "hunter2", sensitive=True)
+    prompt.section("clerk:rules", "The code is {{code}}.", order=1)
+    async with stores.log(content=content) as log:
+        session = await log.create("clerk")
+        take_turn(session, header=RequestHeader.of(prompt.render_sync(), CONFIG))
+        await session.flush()
+        assert (await log.erase(session="clerk")).blobs > 0
+        await intact(log)
 
 
 async def test_each_holder_has_to_tell(stores: Stores) -> None:

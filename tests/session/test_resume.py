@@ -33,6 +33,7 @@ from foreword.session import (
     Note,
     RequestEnded,
     Session,
+    SessionFencedError,
     StepEnd,
     StepStart,
     ToolAnswered,
@@ -41,6 +42,8 @@ from foreword.session import (
     TurnStart,
     UnknownAddressError,
     UnknownEvent,
+    UserSaid,
+    open_log,
     repair,
     verify,
 )
@@ -369,3 +372,55 @@ async def test_last_is_no_id(stores: Stores) -> None:
             with pytest.raises(ForewordError, match="no id for a session"):
                 await log.create(name)
         assert len({(await log.create()).id for _ in range(20)}) == 20
+
+
+async def refused(session: Session) -> list[tuple[int, int]]:
+    """The epochs that a flush and an append tell of that are refused, of the writer and of the session."""
+    told: list[tuple[int, int]] = []
+    try:
+        await session.flush()
+    except SessionFencedError as error:
+        told.append((error.epoch, error.now))
+    try:
+        session.append(UserSaid(UserMessage("lost")))
+    except SessionFencedError as error:
+        told.append((error.epoch, error.now))
+    return told
+
+
+async def test_a_writer_that_was_fenced_off_takes_no_more(stores: Stores) -> None:
+    """Once a flush has found that the session was taken over, nothing is accepted that could not be written; leaving the
+    log tells what is lost."""
+    async with stores.open() as store, open_log(store, clock=Clock()) as other:
+        log = open_log(store, clock=Clock())
+        session = await log.create("clerk")
+        take_turn(session)
+        await session.flush()
+        taken = await other.resume("clerk", take_over=True)
+        session.append(TurnStart(2))  # nobody has told it yet
+        for _ in range(2):
+            assert await refused(session) == [(1, 2)] * 2
+        assert type(session.events[-1].event) is TurnStart
+        with pytest.raises(ExceptionGroup) as caught:
+            await log.close()
+        assert [type(each) for each in caught.value.exceptions] == [SessionFencedError]
+        take_turn(taken)
+        await taken.flush()
+        assert (await verify(other)).intact
+
+
+async def test_taken_over_from_oneself(stores: Stores) -> None:
+    """A session that its own log resumes anew takes no more at once; what it had not flushed is told when the log ends."""
+    async with stores.open() as store:
+        log = open_log(store, clock=Clock())
+        old, idle = await log.create("clerk"), await log.create("idle")
+        take_turn(old)
+        await log.flush()
+        old.append(TurnStart(2))
+        for session in (old, idle):
+            await log.resume(session.id, take_over=True)
+            assert await refused(session) == [(1, 2)] * 2
+        await idle.close()  # loses nothing
+        with pytest.raises(ExceptionGroup) as caught:
+            await log.close()
+        assert [type(each) for each in caught.value.exceptions] == [SessionFencedError]

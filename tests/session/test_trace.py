@@ -8,14 +8,30 @@ from typing import TYPE_CHECKING
 import anyio
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.session.support import attempt, header_of, snapshot
+from tests.session.support import attempt, header_of
 
 from foreword import SystemPrompt, open_log
-from foreword.session import RequestEnded, Session, StepEnd, StepStart, TurnStart, rebuild, step_trace
+from foreword.explain import subject_of
+from foreword.prompt.sensitive import masked_spans
+from foreword.session import (
+    RUNTIME_CONTEXT,
+    ContextPart,
+    MessageSource,
+    RequestEnded,
+    Session,
+    StepEnd,
+    StepStart,
+    TurnStart,
+    UserSaid,
+    rebuild,
+    step_trace,
+)
 from foreword.testing.memory_store import MemoryStore
+from foreword.wire.messages import UserMessage
 
 if TYPE_CHECKING:
     from foreword import Rendering
+    from foreword.prompt.spans import Spans
     from foreword.session import StepExplanation
 
 texts = st.sampled_from(
@@ -74,11 +90,54 @@ async def _any_step_is_explained(steps: list[list[tuple[str, int | str, str]]]) 
             assert _explained(told) == _explained(rendering)
 
 
+@given(
+    st.lists(texts, min_size=1, max_size=4),
+    st.lists(st.tuples(texts, st.booleans()), max_size=4),
+    st.tuples(values, st.sampled_from(["SECRET", "SECRET 2", "[SECRET]", "SECRET\n\nS"])),
+)
+def test_a_masked_log_explains_all_that_it_keeps(
+    sections: list[str], contexts: list[tuple[str, bool]], said: tuple[str, str]
+) -> None:
+    """In a log that does not hold what is sensitive, each stretch that is left has the owner and the variable that it
+    had, and so has each mark; a context that is sensitive, or tells a sensitive value, is one mark."""
+    anyio.run(_a_masked_log_explains, sections, contexts, said)
+
+
+async def _a_masked_log_explains(sections: list[str], contexts: list[tuple[str, bool]], said: tuple[str, str]) -> None:
+    prompt = SystemPrompt()
+    prompt.variable("place", said[0])
+    prompt.variable("who", said[1], sensitive=True)
+    for number, text in enumerate(sections):
+        prompt.owner(f"plugin-{number}").section(f"section-{number}", text, order=number)
+    for number, (text, sensitive) in enumerate(contexts):
+        told = f"{number}: {'SECRET ' * sensitive}{text}"
+        prompt.owner(f"plugin-{number}").context(f"context-{number}", told, order=number, sensitive=sensitive)
+    rendering = prompt.render_sync()
+    async with MemoryStore() as store, open_log(store, content="masked") as log:
+        session = await log.create()
+        session.append(TurnStart(1))
+        await _log_step(session, rendering)
+        assert await store.search([b"SECRET"]) == []
+        explanation = (await rebuild(log, session.id, if_erased="mark")).explanation
+    assert explanation is not None
+    hidden = {part.name for at, part in enumerate(subject_of(rendering).contexts) if at in rendering.snapshot_masks}
+    shown = masked_spans(rendering.snapshot_spans, frozenset(), hidden)
+    assert _owned(explanation.spans) == _owned(rendering.masked_spans)
+    assert _owned(explanation.snapshot_spans) == _owned(shown)
+
+
+def _owned(spans: Spans) -> tuple[str, list[tuple[int, int, str, str | None, str | None]]]:
+    told = [(span.start, span.end, span.origin.owner, span.section, span.variable) for span in spans]
+    return spans.text, told
+
+
 async def _log_step(session: Session, rendering: Rendering) -> None:
     number = session.step + 1
     session.append(StepStart(1, number, step_trace(rendering, session.trace)))
     if rendering.snapshot:
-        session.append(snapshot(rendering.snapshot))
+        parts = enumerate(subject_of(rendering).contexts)
+        told = tuple(ContextPart(part.name, part.text, at in rendering.snapshot_masks) for at, part in parts)
+        session.append(UserSaid(UserMessage(rendering.snapshot), MessageSource(RUNTIME_CONTEXT, "foreword", told)))
     attempt(session, header_of(rendering))
     session.append(RequestEnded(1, number, 1, "stop"))
     session.append(StepEnd(1, number))

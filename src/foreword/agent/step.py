@@ -59,14 +59,16 @@ async def take_step(run: Run, prepared: Prepared, messages: tuple[UserSaid, ...]
 
 
 def _trace(run: Run, prepared: Prepared) -> StepTrace | None:
-    """Who put what into the prompt; None where a recorded prompt is sent, of which today's assembly says nothing.
+    """Who put what into the prompt: for a recorded one that is sent again, who did when it was recorded.
 
     Raises:
         HeaderDriftError: the session was resumed, its recorded prompt is not today's, and that was to be an error.
     """
     session, rendering = run.session, prepared.rendering
     today = RequestHeader.of(rendering, _ANY)
-    return step_trace(rendering, session.trace) if session.resumption.prompt(today).sections is today.sections else None
+    if session.resumption.prompt(today).sections is today.sections:
+        return step_trace(rendering, session.trace)
+    return session.resumption.trace(rendering)
 
 
 async def _ask(run: Run, prepared: Prepared) -> Answer:

@@ -13,11 +13,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
 from foreword.errors import HeaderDriftError
+from foreword.session.placeholders import ERASED
+from foreword.session.trace import resent_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
+    from foreword.prompt.rendering import Rendering
     from foreword.session.header import RequestHeader, WrittenHeader
+    from foreword.session.trace import RecordedTrace, StepTrace
 
 __all__ = ["Drift", "Resumption", "checked_drift"]
 
@@ -45,17 +50,21 @@ class Resumption:
         session: its id, for errors.
         policy: what to do about drift.
         recorded: the header in force when it was resumed; None if there was none, or it is new.
+        trace: what explains the step that recorded it; None if nothing does.
 
     Attributes:
         policy: as given.
     """
 
-    __slots__ = ("_erased", "_recorded", "_session", "policy")
+    __slots__ = ("_resent", "_session", "_trace", "_written", "policy")
 
-    def __init__(self, session: str, policy: Drift, recorded: WrittenHeader | None) -> None:
+    def __init__(
+        self, session: str, policy: Drift, recorded: WrittenHeader | None, trace: RecordedTrace | None = None
+    ) -> None:
         self._session, self.policy = session, policy
-        self._recorded = None if policy == "fresh" or recorded is None else recorded.header
-        self._erased = () if recorded is None else tuple(recorded.gone.values())
+        self._written = None if policy == "fresh" else recorded
+        self._trace = trace
+        self._resent: tuple[Rendering, StepTrace] | None = None  # the last
 
     def header(self, today: RequestHeader) -> RequestHeader:
         """The header to send, given what was assembled.
@@ -67,9 +76,10 @@ class Resumption:
         recorded = self._recorded
         if recorded is None or not (parts := replace(today, stable_head=recorded.stable_head).differs_in(recorded)):
             return today
-        if self.policy == "recorded" and not self._erased:
+        gone = () if self._written is None else self._written.gone.values()
+        if self.policy == "recorded" and not gone:
             return recorded
-        told = [*_differences(recorded, today), *(f"{place} of the recorded one is gone" for place in self._erased)]
+        told = [*_differences(recorded, today), *(f"{place} of the recorded one is gone" for place in gone)]
         raise HeaderDriftError(self._session, parts, "; ".join(told))
 
     def prompt(self, today: RequestHeader) -> RequestHeader:
@@ -80,7 +90,36 @@ class Resumption:
     def went_on(self) -> None:
         """A header was sent; what changes from here on is no drift."""
         if self.policy == "error":
-            self._recorded = None
+            self._written = None
+
+    def trace(self, today: Rendering) -> StepTrace | None:
+        """What explains a step in which the recorded header goes out: who put it there when it was recorded.
+
+        Args:
+            today: what was assembled, and is held back but for the runtime contexts.
+
+        Returns:
+            The trace; None if the log says nothing about that, or not any more.
+        """
+        if self._trace is None:
+            return None
+        last = self._resent
+        if last is None or not (last[0] is today or last[0].explains_as(today)):
+            last = today, resent_trace(self._trace, today, None if last is None else last[1])
+        self._resent = today, last[1]
+        return last[1]
+
+    def forget(self, blobs: AbstractSet[bytes]) -> None:
+        """These blobs were erased: what they held of the recorded header does not go out again."""
+        if self._written is not None:
+            self._written = self._written.without(dict.fromkeys(blobs, ERASED))
+        if self._trace is not None and self._trace.leaves & blobs:
+            self._trace = None
+        self._resent = None
+
+    @property
+    def _recorded(self) -> RequestHeader | None:
+        return None if self._written is None else self._written.header
 
 
 def _differences(recorded: RequestHeader, today: RequestHeader) -> Iterator[str]:

@@ -17,13 +17,14 @@ from foreword.session import events, records
 from foreword.session.blobs import utf8
 from foreword.session.digests import DIGEST_SIZE
 from foreword.session.masking import MASKED_ARGUMENTS, masked_content
+from foreword.session.trace import StepTrace
+from foreword.wire.chunks import ModelFailure, Usage
 from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
     from foreword.session.events import ContextPart, MessageSource
     from foreword.session.header import WrittenHeader
     from foreword.session.records import Data, MessageContent
-    from foreword.wire.chunks import ModelFailure, Usage
     from foreword.wire.messages import ToolCall
 
 __all__ = ["EVENT_TYPES", "Asked", "Encoded", "Shared", "encode"]
@@ -167,14 +168,15 @@ def _turn_end(event: events.TurnEnd) -> Encoded:
 
 def _step_start(event: events.StepStart) -> Encoded:
     trace = event.trace
-    shared = {} if trace is None else {"trace": Shared(trace.digest, trace.blobs)}
-    resized = () if trace is None else trace.resized
-    return Encoded(records.StepStartData(event.turn, event.step, resized), shared=shared)
+    if trace is None:
+        return Encoded(records.StepStartData(event.turn, event.step))
+    _check(trace, StepTrace)
+    shared = {"trace": Shared(trace.digest, trace.blobs)}
+    return Encoded(records.StepStartData(event.turn, event.step, trace.resized), shared=shared)
 
 
 def _user_said(event: events.UserSaid) -> Encoded:
-    if not isinstance(cast("object", event.message), UserMessage):
-        raise TypeError(f"{type(event.message).__name__} is no UserMessage")
+    _check(event.message, UserMessage)
     source = event.source
     content = _user_content(event.message, source)
     if source is None:
@@ -185,8 +187,7 @@ def _user_said(event: events.UserSaid) -> Encoded:
 
 def _assistant_said(event: events.AssistantSaid) -> Encoded:
     message = event.message
-    if not isinstance(cast("object", message), AssistantMessage):
-        raise TypeError(f"{type(message).__name__} is no AssistantMessage")
+    _check(message, AssistantMessage)
     calls = tuple([(call.id, call.name) for call in message.tool_calls])
     empty = not message.text and not calls
     data = records.AssistantMessageData(event.turn, event.step, calls, empty, event.interrupted)
@@ -207,8 +208,7 @@ def _tool_called(event: events.ToolCalled, asked: Asked | None) -> Encoded:
 
 
 def _tool_answered(event: events.ToolAnswered) -> Encoded:
-    if not isinstance(cast("object", event.message), ToolMessage):
-        raise TypeError(f"{type(event.message).__name__} is no ToolMessage")
+    _check(event.message, ToolMessage)
     data = records.ToolResultData(event.turn, event.step, event.message.call_id, event.code)
     content = _tool_content(event.message, sensitive=event.sensitive)
     return _message_encoded(data, content, sensitive=event.sensitive)
@@ -236,6 +236,7 @@ def _request_attempted(event: events.RequestAttempted) -> Encoded:
     header, history, request = _hex(event.header), _hex(event.history), _hex(event.request)
     if body is None:
         return Encoded(records.RequestAttemptData(*numbers, header, history, request))
+    _check(body, events.BodyDigest)
     if len(body.digest) != DIGEST_SIZE:
         raise ValueError(f"the digest of its body has {len(body.digest)} bytes, not {DIGEST_SIZE}; use BodyDigest.of")
     data = records.RequestAttemptData(*numbers, header, history, request, body.adapter, body.version)
@@ -255,18 +256,31 @@ def _request_ended(event: events.RequestEnded) -> Encoded:
         event.finish,
         None if event.usage is None else _usage(event.usage),
         None if failure is None else _failure(failure),
-        None if timings is None else records.TimingsData(timings.total, timings.first_chunk),
+        None if timings is None else _timings(timings),
     )
     return Encoded(data, {} if failure is None else {"failure": utf8(failure.message)})
 
 
+def _timings(timings: events.Timings) -> records.TimingsData:
+    _check(timings, events.Timings)
+    return records.TimingsData(timings.total, timings.first_chunk)
+
+
 def _usage(usage: Usage) -> records.UsageData:
+    _check(usage, Usage)
     return records.UsageData(usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens)
 
 
 def _failure(failure: ModelFailure) -> records.FailureData:
+    _check(failure, ModelFailure)
     freeze(failure.retry_after)  # a number that JSON has
     return records.FailureData(failure.code, failure.status, failure.transient, failure.retry_after)
+
+
+def _check(held: object, kind: type) -> None:
+    """See that what an event holds is of its kind: whoever writes events by hand may know no types."""
+    if not isinstance(held, kind):
+        raise TypeError(f"{type(held).__name__} is no {kind.__name__}")
 
 
 def _note(event: events.Note) -> Encoded:

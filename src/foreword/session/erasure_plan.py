@@ -1,10 +1,16 @@
-"""What an erasure is to empty, and which sessions are to say so: worked out from a survey, and nothing is changed."""
+"""What an erasure is to empty, and which sessions are to say so: worked out from a survey, and nothing is changed.
+
+Whatever is to be emptied is held against its digest first. Once it is empty, and an event says that this was on
+purpose, nobody could see any more that it was not what had been logged.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from foreword.errors import DamagedLogError
+from foreword.session.blobs import blob_fault
 from foreword.session.reading import SessionReader
 from foreword.session.selection import spans_of
 from foreword.session.survey import Survey, bodies_over
@@ -12,10 +18,11 @@ from foreword.session.survey import Survey, bodies_over
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from foreword.session.blobs import BlobFault
     from foreword.session.log import Log
     from foreword.session.matching import Needle
     from foreword.session.selection import Selection
-    from foreword.session.store.contract import Store
+    from foreword.session.store.contract import BlobRow, Store
 
 __all__ = ["Plan", "plan_erasure"]
 
@@ -45,6 +52,7 @@ async def plan_erasure(log: Log, selection: Selection, needle: Needle | None, bu
         busy: sessions that are to be left alone, with all that they hold.
 
     Raises:
+        DamagedLogError: something that is to be emptied is not what was logged.
         SessionError: a session cannot be found or read.
     """
     rows = await log.store.sessions()
@@ -99,7 +107,7 @@ class _Planning:
             for digest, row in (await self.store.blobs(digests)).items():
                 if row.body is not None and needle.is_in(row.body, kinds.get(digest)):
                     found.add(digest)
-                    if row.salt is None:
+                    if row.salt is None and blob_fault(row, digest) is None:
                         self.plan.shared[digest] = kinds.get(digest, "tree")
         if self.within is not None:
             found &= (await self.survey.held(found)).get(self.within, set())
@@ -126,6 +134,28 @@ class _Planning:
         self.plan.told = {session: each - lost for session, each in self.plan.told.items() if each - lost}
         self.plan.blobs = {digest for each in self.plan.told.values() for digest in each}
         self.plan.shared = {digest: what for digest, what in self.plan.shared.items() if digest in self.plan.blobs}
+        await self._check()
+
+    async def _check(self) -> None:
+        """See that what is to be emptied is what was logged.
+
+        Raises:
+            DamagedLogError: some of it is not.
+        """
+        unstored = await self.survey.unstored()
+        for some in _some(sorted(self.plan.blobs)):
+            rows = await self.store.blobs(some)
+            for digest in some:
+                fault = _fault(digest, rows.get(digest), unstored)
+                if fault is not None:
+                    raise await self._damaged(digest, fault.why)
+
+    async def _damaged(self, digest: bytes, why: str) -> DamagedLogError:
+        session = min(session for session, blobs in self.plan.told.items() if digest in blobs)
+        seq = await self.survey.first_use(session, digest)
+        return DamagedLogError(
+            session, seq, f"{why}, which an erasure would hide; see foreword log verify", digest.hex()
+        )
 
     async def _full(self, digests: Iterable[bytes], *, only_private: bool = False) -> set[bytes]:
         """Of some blobs, those that hold something: a content, or a salt by which one could be told."""
@@ -138,6 +168,13 @@ class _Planning:
                 if row.salt is not None or (row.body is not None and not only_private)
             }
         return full
+
+
+def _fault(digest: bytes, row: BlobRow | None, unstored: Collection[bytes]) -> BlobFault | None:
+    """What is wrong with a blob that is to be emptied; none if it was not to be stored, or was emptied meanwhile."""
+    if row is not None and row.body is None and (row.salt is None or digest in unstored):
+        return None
+    return blob_fault(row, digest)
 
 
 def _some(digests: Iterable[bytes]) -> Iterator[list[bytes]]:

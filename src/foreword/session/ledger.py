@@ -18,7 +18,7 @@ from foreword.session.encoding import EVENT_TYPES, Asked, encode
 from foreword.session.events import HeldSnapshot, LoggedEvent
 from foreword.session.header import RequestHeader, WrittenHeader, write_header
 from foreword.session.placeholders import ERASED, item_in_place
-from foreword.session.records import DATA_TYPES, VERSION, Envelope, RequestAttemptData
+from foreword.session.records import DATA_TYPES, VERSION, Envelope, RequestAttemptData, why_invalid
 from foreword.session.store.contract import Batch, BlobRow, EventRow
 from foreword.session.trace import StepTrace
 
@@ -122,6 +122,8 @@ class Ledger:
             elif isinstance(event, events.HeaderWritten):
                 event, header = self._written(event)
             return self._take(event, encode(event, self._asked, header), header, time)
+        except msgspec.ValidationError as fault:
+            raise self._refused(event, why_invalid(EVENT_TYPES[type(event)], fault)) from fault
         except (ValueError, TypeError, OverflowError, msgspec.MsgspecError) as fault:
             raise self._refused(event, str(fault)) from fault
 
@@ -141,6 +143,8 @@ class Ledger:
                 labels = {f"label/{name}": digest for name, digest in self.state.labels.items()}
                 encoded = msgspec.structs.replace(encoded, private={}, known=labels)
             return self._take(start, encoded)
+        except msgspec.ValidationError as fault:
+            raise self._refused(start, why_invalid(EVENT_TYPES[type(start)], fault)) from fault
         except (ValueError, TypeError, msgspec.MsgspecError) as fault:
             raise self._refused(start, str(fault)) from fault
 

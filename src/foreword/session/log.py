@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from foreword.session.erasure import ErasureReport
     from foreword.session.reading import Events, IfErased
     from foreword.session.store.contract import Claim, Store
+    from foreword.session.trace import RecordedTrace
 
 __all__ = ["Log", "SessionInfo", "open_log"]
 
@@ -114,6 +115,7 @@ class Log:
         self.clock, self.entropy, self._owned = clock, entropy, owned
         self._erasing: anyio.Lock | None = None
         self._open: dict[str, Session] = {}
+        self._replaced: list[Session] = []  # taken over from here, by resuming them
         self._closed = False
 
     # -- sessions that are written -------------------------------------------------------------------------------------
@@ -152,7 +154,8 @@ class Log:
             drift: which request header goes out if today's is not the recorded one: ``"fresh"`` today's,
                 ``"recorded"`` the recorded one, ``"error"`` none.
             take_over: also if it is open for writing elsewhere, in a process that is stopped, hung or cut off. That one
-                can write it no more: its next flush raises `SessionFencedError`. A note in the log says so.
+                can write it no more: its next flush raises `SessionFencedError`, and from then on each append. A note
+                in the log says so.
 
         Raises:
             ValueError: the drift is none of these.
@@ -166,11 +169,16 @@ class Log:
         row = await find_session(self.store, session)
         epoch = opening(self.clock, self.entropy, self.content) if take_over else None
         claim = await self.store.claim(row.id, take_over=epoch)
+        before = self._open.get(row.id)
+        if before is not None:
+            before.fence(claim.row.epoch)
+            self._replaced.append(before)
         try:
             reader = SessionReader(self.store, claim.row)
             loaded = await reader.load()
             ledger = await self._repaired(reader, loaded)
-            resumed = self._opened(ledger, claim, loaded.labels, policy)
+            trace = await reader.recorded_trace(loaded) if policy == "recorded" else None
+            resumed = self._opened(ledger, claim, loaded.labels, policy, trace)
             await resumed.flush()
         except BaseException:
             await self._let_go(claim)
@@ -256,8 +264,15 @@ class Log:
         tools = self.clock, self.entropy, self.content
         return Ledger(id, loaded.epoch, loaded.state, loaded.head, messages, header, *tools)
 
-    def _opened(self, ledger: Ledger, claim: Claim, labels: Mapping[str, str], drift: Drift = "fresh") -> Session:
-        session = self._open[ledger.id] = Session(self, ledger, claim, labels, drift)
+    def _opened(
+        self,
+        ledger: Ledger,
+        claim: Claim,
+        labels: Mapping[str, str],
+        drift: Drift = "fresh",
+        trace: RecordedTrace | None = None,
+    ) -> Session:
+        session = self._open[ledger.id] = Session(self, ledger, claim, labels, drift, trace)
         return session
 
     async def _let_go(self, claim: Claim) -> None:
@@ -389,7 +404,8 @@ class Log:
             ValueError: label or match is empty.
             InvalidAddressError, UnknownAddressError: there is no such session or step.
             ErasureBlockedError: others are writing sessions that hold some of it; names them. Nothing was changed.
-            DamagedLogError: a session is not what was logged.
+            DamagedLogError: a session is not what was logged, or what is to go is not: emptied, that could not be told
+                any more. Nothing was changed.
             StoreError: the store cannot do it. Sessions that are open here may have forgotten it already; try again.
         """
         selection = Selection(address, session, label, before, match, within)
@@ -405,6 +421,7 @@ class Log:
 
         Raises:
             ValueError: that is less than nothing.
+            DamagedLogError: a session is not what was logged, or what is to go is not. Nothing was changed.
         """
         if not days >= 0:
             raise ValueError(f"nothing can be kept for {days} days")
@@ -470,7 +487,7 @@ class Log:
         if self._closed:
             return
         faults: list[Exception] = []
-        for session in tuple(self._open.values()):
+        for session in (*self._replaced, *self._open.values()):
             try:
                 await session.close()
             except Exception as fault:  # of the store; the other sessions are to be closed as well

@@ -21,6 +21,7 @@ from foreword.session.events import LoggedEvent
 from foreword.session.header import read_header
 from foreword.session.placeholders import item_in_place
 from foreword.session.records import TREES
+from foreword.session.trace import StepTrace, read_recorded_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from foreword.session.header import WrittenHeader
     from foreword.session.state import HistoryItem, Seen, State
     from foreword.session.store.contract import SessionRow, Store
+    from foreword.session.trace import RecordedTrace
     from foreword.wire.messages import Message
 
 __all__ = ["Events", "IfErased", "Loaded", "Losses", "SessionReader"]
@@ -182,6 +184,16 @@ class SessionReader:
             return await read_header(self.blobs, seen.header, gone)
         except BlobFault as fault:
             raise await self.told(fault, seen.header_seq) from None
+
+    async def recorded_trace(self, loaded: Loaded) -> RecordedTrace | None:
+        """What explains the header in force: the trace of the step that wrote it; None if there is none any more."""
+        traced, header = loaded.state.header_trace, loaded.header
+        if traced is None or header is None:
+            return None
+        try:
+            return await read_recorded_trace(self.blobs, StepTrace(traced.digest, traced.resized), header.header)
+        except BlobFault as fault:
+            raise await self.told(fault, traced.seq) from None
 
     async def marked(self, seen: Seen, header: WrittenHeader) -> tuple[str, ...]:
         """In words, what the model saw of a request that is gone since, or was never stored."""

@@ -6,13 +6,14 @@ stored is hashed as stored, so none of this is ever encoded a second time.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args
 
 import msgspec
 
+from foreword.errors import shown
 from foreword.jsonvalue import MAX_INTEGER
 
-__all__ = ["CONTENTS", "DATA_TYPES", "TREES", "VERSION", "WHOLE_ENVELOPE", "Data", "Envelope"]
+__all__ = ["CONTENTS", "DATA_TYPES", "TREES", "VERSION", "WHOLE_ENVELOPE", "Data", "Envelope", "why_invalid"]
 
 VERSION: Final = 1
 """``v``: the version of the envelope. A reader refuses newer ones."""
@@ -260,6 +261,33 @@ DATA_TYPES: Final[dict[str, type[Data]]] = {
     "content/erased": ContentErasedData,
     "note": NoteData,
 }
+
+
+def why_invalid(type_: str, fault: msgspec.MsgspecError) -> str:
+    """Why data of a type is invalid, as whoever made the event reads it: which field, and what it may be.
+
+    Args:
+        type_: of the event.
+        fault: what the decoder says of its data, or of its content.
+    """
+    what, _, path = str(fault).removesuffix("`").partition(" - at `$.")
+    if not path:
+        return str(fault)
+    if not what.startswith(_NO_SUCH_VALUE):
+        return f"its {path} is wrong: {what[0].lower()}{what[1:].replace('`', '')}"
+    value = what.removeprefix(_NO_SUCH_VALUE).strip("'")
+    known = _known_values(DATA_TYPES[type_], path.partition("[")[0])
+    return f'its {path} is "{shown(value)}"; it is one of {", ".join(known)}'
+
+
+_NO_SUCH_VALUE: Final = "Invalid enum value "
+
+
+def _known_values(data: type[Data], name: str) -> tuple[str, ...]:
+    """The values that a field may have, or each of its items."""
+    [type_] = [field.type for field in msgspec.structs.fields(data) if field.name == name]
+    values: tuple[Any, ...] = get_args(type_)
+    return values if isinstance(values[0], str) else get_args(values[0])
 
 
 def _whole(type_: str, data: type[Data]) -> Any:

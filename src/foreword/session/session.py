@@ -13,6 +13,7 @@ from foreword.errors import (
     InactiveContextError,
     InvalidAddressError,
     SessionConflictError,
+    SessionFencedError,
     StoreError,
 )
 from foreword.session.bodies import Bodies
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from foreword.session.log import Log
     from foreword.session.reading import IfErased
     from foreword.session.store.contract import Batch, Claim, SessionRow
-    from foreword.session.trace import StepTrace
+    from foreword.session.trace import RecordedTrace, StepTrace
     from foreword.wire.messages import Message
 
 __all__ = ["Observer", "Session"]
@@ -66,17 +67,24 @@ class Session:
     """
 
     def __init__(
-        self, log: Log, ledger: Ledger, claim: Claim, labels: Mapping[str, str], drift: Drift = "fresh"
+        self,
+        log: Log,
+        ledger: Ledger,
+        claim: Claim,
+        labels: Mapping[str, str],
+        drift: Drift = "fresh",
+        trace: RecordedTrace | None = None,
     ) -> None:
         import anyio
 
         self.id = ledger.id
         self.log = log
-        self.resumption = Resumption(self.id, drift, ledger.header)
+        self.resumption = Resumption(self.id, drift, ledger.header, trace)
         self._ledger, self._claim, self._labels = ledger, claim, labels
         self._observers: list[Observer] = []
         self._telling = False
         self._closed = False
+        self._fenced: int | None = None  # the epoch that another writer has begun
         self._messages: tuple[Message, ...] | None = None  # as they were at that digest of the history
         self._messages_at = b""
         self._bodies = Bodies()
@@ -207,6 +215,7 @@ class Session:
         Raises:
             EventRefusedError: it does not fit where the session is, or holds what cannot be stored. Nothing changed.
             InactiveContextError: the session is closed.
+            SessionFencedError: it was taken over, as a flush has found.
         """
         self._check_open()
         if isinstance(event, EVENTS_OF_THE_LOG):
@@ -275,7 +284,15 @@ class Session:
         """
         self._check_open()
         async with self._writing:
-            return await self._flush()
+            try:
+                return await self._flush()
+            except SessionFencedError as fault:
+                self.fence(fault.now)
+                raise
+
+    def fence(self, epoch: int) -> None:
+        """Another writer has begun an epoch: what was appended here from now on could never be written."""
+        self._fenced = epoch
 
     async def _flush(self) -> str:
         if self._unsettled is not None:
@@ -372,6 +389,7 @@ class Session:
             self._labels = {name: ERASED if told[name] in blobs else value for name, value in self._labels.items()}
             self._messages = None
             self._bodies.forget()
+            self.resumption.forget(blobs)
             self._tell(logged)
         batch = self._unsettled = self._ledger.batch(*self._durable)  # until `forgot`
         return self._claim, batch
@@ -414,7 +432,8 @@ class Session:
         if self._closed:
             return
         try:
-            await self.flush()
+            if self._fenced is None or self._ledger.rows:  # else nothing is lost
+                await self.flush()
         finally:
             self._closed = True
             self._bodies.forget()
@@ -433,6 +452,8 @@ class Session:
     def _check_open(self) -> None:
         if self._closed:
             raise InactiveContextError(f"session {self.id}", "resume it from its log")
+        if self._fenced is not None:
+            raise SessionFencedError(self.id, self._ledger.epoch, self._fenced)
 
     def __repr__(self) -> str:
         return f"<Session {self.id}: {self._ledger.state.count} events, turn {self.turn}>"

@@ -16,7 +16,7 @@ from foreword.session import records
 from foreword.session.digests import EMPTY_HISTORY, history_digest, request_digest
 from foreword.session.events import RUNTIME_CONTEXT
 
-__all__ = ["HistoryItem", "PendingCall", "Seen", "State"]
+__all__ = ["HistoryItem", "PendingCall", "Seen", "State", "Traced"]
 
 Refs: TypeAlias = Mapping[str, bytes]
 
@@ -46,6 +46,14 @@ class Seen:
     masked: Mapping[bytes, bytes] = field(default_factory=dict[bytes, bytes])
 
 
+class Traced(msgspec.Struct, frozen=True, gc=False):
+    """What explains a step."""
+
+    seq: int  # of its step/start
+    digest: bytes  # the root of its trace
+    resized: tuple[records.Resized, ...]  # what differs from that
+
+
 @dataclass(slots=True)
 class PendingCall:
     """A tool call that has no answer yet."""
@@ -69,6 +77,7 @@ class State:
         "erased",
         "header",
         "header_seq",
+        "header_trace",
         "header_withheld",
         "held",
         "history",
@@ -82,6 +91,7 @@ class State:
         "steps",
         "time",
         "told_contexts",
+        "trace",
         "turn",
         "turn_open",
         "turn_start",
@@ -106,6 +116,8 @@ class State:
         self.header: bytes | None = None  # the digest of the one in force
         self.header_seq = 0  # the event that wrote it
         self.header_withheld = False  # whether something in it was not stored
+        self.trace: Traced | None = None  # what explains the last step that began
+        self.header_trace: Traced | None = None  # what explains the step that wrote it
         self.history: list[HistoryItem] = []
         self.history_digest = EMPTY_HISTORY
         self._request: tuple[bytes, bytes, bytes] | None = None  # the last that was asked for
@@ -263,6 +275,7 @@ def _step_start(state: State, data: records.StepStartData) -> str | None:
 def _start_step(state: State, seq: int, data: records.StepStartData, refs: Refs) -> None:
     state.step, state.step_open, state.attempt, state.pending = data.step, True, 0, []
     state.steps += 1
+    state.trace = Traced(seq, refs["trace"], data.resized) if "trace" in refs else None
 
 
 def _in_step(state: State, data: Any) -> str | None:
@@ -345,6 +358,7 @@ def _request_header(state: State, data: records.RequestHeaderData) -> str | None
 
 def _write_header(state: State, seq: int, data: records.RequestHeaderData, refs: Refs) -> None:
     state.header, state.header_seq, state.header_withheld = refs["header"], seq, False
+    state.header_trace = state.trace
 
 
 def _request_attempt(state: State, data: records.RequestAttemptData) -> str | None:

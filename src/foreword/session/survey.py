@@ -42,6 +42,7 @@ class Survey:
         chosen: the roots that selected events refer to.
         others: the roots that other events refer to or were sent with: the sessions, and the last such event in each.
         given_up: of each session, what it said was erased, and the last event that says so.
+        withheld: what was not to be stored, and the roots of trees of which that is so of something.
     """
 
     store: Store
@@ -52,6 +53,7 @@ class Survey:
     chosen: set[bytes] = field(default_factory=set[bytes])
     others: dict[bytes, dict[str, int]] = field(default_factory=dict[bytes, dict[str, int]])
     given_up: dict[str, dict[bytes, int]] = field(default_factory=dict[str, dict[bytes, int]])
+    withheld: set[bytes] = field(default_factory=set[bytes])
     _roles: dict[bytes, str] = field(default_factory=dict[bytes, str])  # of roots
     _contents: dict[bytes, dict[bytes, str]] = field(default_factory=dict[bytes, dict[bytes, str]])
 
@@ -80,6 +82,7 @@ class Survey:
                     self.private.update(digest for digest in record.refs.values() if digest not in roots)
                 elif span or roots:
                     self._leave(row.id, record, roots)
+                self.withheld.update(record.refs[role] for role in record.withheld)
                 if isinstance(record.data, records.ContentErasedData):
                     told = dict.fromkeys(map(bytes.fromhex, record.data.blobs), record.seq)
                     self.given_up.setdefault(row.id, {}).update(told)
@@ -140,6 +143,23 @@ class Survey:
             if inside:
                 held.setdefault(session, set()).update(inside)
         return held
+
+    async def unstored(self) -> set[bytes]:
+        """What may be empty without having been erased, as it was not to be stored."""
+        found = set(self.withheld)
+        for session, trees in self.trees.items():
+            found.update(await self.contents(session, trees & self.withheld))
+        return found
+
+    async def first_use(self, session: str, digest: bytes) -> int | None:
+        """The first event of a session that a blob stands behind, itself or in a tree; None if there is none."""
+        row = next(row for row in self.rows if row.id == session)
+        async for chunk in SessionReader(self.store, row).records():
+            for record in chunk:
+                roots = [root for role, root in record.refs.items() if role in TREES]
+                if digest in record.refs.values() or digest in await self.contents(session, roots):
+                    return record.seq
+        return None
 
     async def kinds(self) -> dict[bytes, str]:
         """What stands in the trees of all sessions, and what each of it is."""

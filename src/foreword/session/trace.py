@@ -18,8 +18,9 @@ from foreword.kernel.source import Source
 from foreword.prompt.origin import ASSEMBLER, Origin
 from foreword.prompt.render import SNAPSHOT_OPENER
 from foreword.prompt.spans import SEPARATOR, Span, Spans
-from foreword.prompt.trace import Trace
+from foreword.prompt.trace import StageTrace, Trace
 from foreword.session.blobs import NOTHING, BlobFault, add_blob
+from foreword.session.masking import contexts_as_masked, section_as_masked
 from foreword.session.placeholders import ERASED
 from foreword.session.resized import resized, with_sizes
 from foreword.session.stages import Names, fold_trace, unfold_trace
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RecordedOrigin",
+    "RecordedTrace",
     "StepExplanation",
     "StepTrace",
+    "read_recorded_trace",
     "read_trace",
+    "resent_trace",
     "step_trace",
     "trace_digests",
 ]
@@ -78,6 +82,15 @@ class RecordedOrigin(Origin):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedTrace:
+    """The trace of a step that recorded a header, read back to be told again with it."""
+
+    trace: StepTrace  # as that step has it
+    told: Told  # the same with the sizes of that step
+    leaves: frozenset[bytes]  # the blobs that it was read from
+
+
+@dataclass(frozen=True, slots=True)
 class StepExplanation:
     """Who put what into the prompt of a past step, and why."""
 
@@ -108,6 +121,41 @@ def step_trace(
     return _written(rendering, told) if kept is None else kept
 
 
+def resent_trace(recorded: RecordedTrace, rendering: Rendering, previous: StepTrace | None = None) -> StepTrace:
+    """The trace of a step in which a recorded header goes out again, whatever was assembled.
+
+    Sections and tools are explained as they were when the header was recorded. Runtime contexts are no part of a
+    header: they are today's.
+
+    Args:
+        recorded: the trace of the step that recorded the header.
+        rendering: what today's assembly rendered to.
+        previous: the trace of the step before; if nothing differs it comes back.
+    """
+    sections, _, tools, _ = was = recorded.told
+    contexts = list(_texts(rendering.snapshot_spans, implied=False))
+    trace = _with_contexts(unfold_trace(was.stages, _rendered(sections, was.contexts, tools)), rendering.trace)
+    told = Told(sections, contexts, tools, fold_trace(trace, _rendered(sections, contexts, tools)))
+    kept = _kept(recorded.trace if previous is None else previous, None, told)
+    return _written(None, told) if kept is None else kept
+
+
+def _with_contexts(trace: Trace, other: Trace) -> Trace:
+    """A trace that tells of contexts what another one does."""
+    others = {stage.stage: stage for stage in other.stages}
+    return Trace(tuple(_stage_with_contexts(stage, others.get(stage.stage, stage)) for stage in trace.stages))
+
+
+def _stage_with_contexts(stage: StageTrace, other: StageTrace) -> StageTrace:
+    entered, left = (
+        {**names, "contexts": others.get("contexts", ())}
+        for names, others in ((stage.entered, other.entered), (stage.left, other.left))
+    )
+    events = [event for event in stage.events if event.kind != "context"]
+    events += [event for event in other.events if event.kind == "context"]
+    return replace(stage, entered=entered, left=left, events=tuple(events))
+
+
 def _tell(rendering: Rendering, tool_origins: Sequence[Origin | None]) -> Told:
     sections = list(_texts(rendering.spans, implied=True))
     contexts = list(_texts(rendering.snapshot_spans, implied=False))
@@ -115,7 +163,7 @@ def _tell(rendering: Rendering, tool_origins: Sequence[Origin | None]) -> Told:
     return Told(sections, contexts, tools, fold_trace(rendering.trace, _rendered(sections, contexts, tools)))
 
 
-def _kept(previous: StepTrace, rendering: Rendering, told: Told) -> StepTrace | None:
+def _kept(previous: StepTrace, rendering: Rendering | None, told: Told) -> StepTrace | None:
     """The trace of the step before, with other sizes; None if more than sizes differ."""
     was = previous.told
     if was is None or len(was.sections) != len(told.sections) or was.tools != told.tools or was.stages != told.stages:
@@ -124,7 +172,7 @@ def _kept(previous: StepTrace, rendering: Rendering, told: Told) -> StepTrace | 
     return None if others is None else replace(previous, resized=others, rendering=rendering)
 
 
-def _written(rendering: Rendering, told: Told) -> StepTrace:
+def _written(rendering: Rendering | None, told: Told) -> StepTrace:
     blobs: dict[bytes, bytes] = {}
     lists = [[_add(blobs, each) for each in texts] for texts in (told.sections, told.contexts)]
     root = write_root(blobs, lists, (_add(blobs, told.tools), _add(blobs, told.stages)))
@@ -147,10 +195,7 @@ async def read_trace(
         BlobFault: a part of it is missing or wrong.
     """
     digest = recorded.digest
-    lists, singles = await read_root(blobs, digest)
-    if len(lists) != 2 or len(singles) != 2:
-        raise BlobFault(digest, "it is no trace")
-    tools, trace = singles
+    lists, (tools, trace) = await _read_root(blobs, digest)
     contents = await blobs.read_what_is_left((*lists[0], *lists[1], tools, trace), gone)
     sections, contexts = _with_sizes(recorded, lists, contents)
     listed, stages = contents[tools], contents[trace]
@@ -163,6 +208,45 @@ async def read_trace(
         if stages is None
         else unfold_trace(_decoded(ToldStages, trace, stages), _rendered(sections, contexts, brought)),
     )
+
+
+async def read_recorded_trace(blobs: Blobs, recorded: StepTrace, header: RequestHeader) -> RecordedTrace | None:
+    """The trace of a step that recorded a header, to be told again with it.
+
+    Args:
+        blobs: where from.
+        recorded: the trace as `StepStart` holds it.
+        header: what the step recorded.
+
+    Returns:
+        The trace; None if something of it was erased, or it does not explain that header.
+
+    Raises:
+        BlobFault: a part of it is missing or wrong.
+    """
+    lists, (tools, trace) = await _read_root(blobs, recorded.digest)
+    contents = await blobs.held((*lists[0], *lists[1], tools, trace))
+    listed, stages = contents[tools], contents[trace]
+    if listed is None or stages is None or None in contents.values() or len(lists[0]) != len(header.sections):
+        return None
+    brought: list[ToldTool] = _decoded(list[ToldTool], tools, listed)
+    told_stages: ToldStages = _decoded(ToldStages, trace, stages)
+    held = Told(
+        [_told(each, contents[each]) for each in lists[0]],
+        [_told(each, contents[each]) for each in lists[1]],
+        brought,
+        told_stages,
+    )
+    sections, contexts = _with_sizes(recorded, lists, contents)
+    told = Told(sections, contexts, brought, told_stages)
+    return RecordedTrace(replace(recorded, told=held), told, frozenset(contents))
+
+
+async def _read_root(blobs: Blobs, digest: bytes) -> tuple[list[list[bytes]], list[bytes]]:
+    lists, singles = await read_root(blobs, digest)
+    if len(lists) != 2 or len(singles) != 2:
+        raise BlobFault(digest, "it is no trace")
+    return lists, singles
 
 
 def _with_sizes(
@@ -262,22 +346,22 @@ def _text_spans(digest: bytes, told: list[ToldText], header: RequestHeader) -> S
     texts = header.sections
     if len(told) != len(texts):
         raise BlobFault(digest, f"it explains {len(told)} sections, and the header has {len(texts)}")
-    told = [_whole(each) if at in header.in_place else each for at, each in enumerate(told)]
+    told = [_in_place(each, texts[at]) if at in header.in_place else each for at, each in enumerate(told)]
     return Spans(_placed(told, [len(text) for text in texts], 0), SEPARATOR.join(texts))
 
 
-def _whole(text: ToldText) -> ToldText:
-    """Somebody's text, of which a placeholder is left: nobody can say who wrote which words of that."""
-    return ToldText(text.name, text.origin, (ToldSpan(None),))
+def _in_place(told: ToldText, text: str) -> ToldText:
+    """Somebody's text that the log does not hold: as it reads masked, or else nobody can say who wrote which words."""
+    return section_as_masked(told, text) or ToldText(told.name, told.origin, (ToldSpan(None),))
 
 
 def _snapshot_spans(told: list[ToldText], snapshot: str) -> Spans:
-    sizes = [sum(span.size or 0 for span in text.spans) for text in told]
     opener = len(SNAPSHOT_OPENER + SEPARATOR)
-    whole = opener + sum(sizes) + len(SEPARATOR) * (len(sizes) - 1)
-    if not told or len(snapshot) != whole:
+    shown = contexts_as_masked(told, snapshot[opener:])
+    if not shown:
         return Spans()
-    spans = [Span(0, opener, "separator", ASSEMBLER), *_placed(told, sizes, opener)]
+    sizes = [sum(span.size or 0 for span in text.spans) for text in shown]
+    spans = [Span(0, opener, "separator", ASSEMBLER), *_placed(shown, sizes, opener)]
     return Spans(spans, snapshot)
 
 

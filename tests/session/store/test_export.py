@@ -100,6 +100,24 @@ async def test_a_damaged_store_is_not_exported(path: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.anyio
+async def test_a_store_that_lacks_a_row_is_not_exported(path: Path, tmp_path: Path) -> None:
+    """Where rows are missing it is the store that is named, with the way out, and not the copy."""
+    async with SqliteStore(path) as store:
+        await begun(store, "s", 4, [private("a")])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA foreign_keys=OFF")
+        assert connection.execute("DELETE FROM event WHERE seq IN (SELECT seq FROM ref)").rowcount >= 1
+    before = names_in(tmp_path)
+    async with SqliteStore(path, read_only=True) as store:
+        with pytest.raises(StoreError, match="foreword log verify") as caught:
+            await store.export(tmp_path / "copy.db")
+    assert (caught.value.store, caught.value.kind) == (str(path), "store_corrupt")
+    assert "a row of ref refers to one of event that is not there" in caught.value.why
+    assert "copy.db" not in str(caught.value)
+    assert names_in(tmp_path) - {"foreword.db-wal", "foreword.db-shm"} == before
+
+
+@pytest.mark.anyio
 async def test_what_a_killed_export_left(path: Path, tmp_path: Path) -> None:
     """A half copy of an export that was killed is in nobody's way; the name that it had taken has to be freed."""
     (tmp_path / "copy.db.partial").write_text("half")

@@ -153,6 +153,19 @@ async def test_places_where_no_store_can_be(tmp_path: Path, read_only: bool) -> 
     await fails(store("text.db"), "store_not_a_database", "is no SQLite database")
     await fails(store("other.db"), "store_not_a_store", "another program")
     assert before == {name: (tmp_path / name).read_bytes() for name in ("text.db", "other.db")}
+    assert names_in(tmp_path) == {"text.db", "other.db", "pipe"}  # and nothing is left beside them
+
+
+@pytest.mark.anyio
+async def test_a_store_that_came_alone(tmp_path: Path) -> None:
+    """A store whose file was copied without its folder for claims gets one when it is opened to write."""
+    path = tmp_path / "foreword.db"
+    async with SqliteStore(path) as store:
+        await begun(store, "s")
+    (tmp_path / "foreword.db-claims").rmdir()
+    async with SqliteStore(path) as store:
+        await (await store.claim("s")).release()
+    assert (tmp_path / "foreword.db-claims").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.anyio

@@ -29,16 +29,33 @@ def export_file(store: Path, target: Path, patience: float) -> None:
     """Copy a store's file. What is free in it, and what was erased, is not copied.
 
     Raises:
-        StoreError: the store cannot be read, or the copy not be written.
+        StoreError: the store cannot be read or is damaged, or the copy cannot be written.
     """
     try:
-        with closing(connect_to_read(store, patience)) as connection, new_copy(target) as copy:
+        with (
+            closing(connect_to_read(store, patience)) as connection,
+            _blaming_the_right(store, connection),
+            new_copy(target) as copy,
+        ):
             with transaction(connection, "DEFERRED"):
                 check_version(connection, store)
             connection.execute("VACUUM INTO ?", (str(copy),))
     except sqlite3.Error as error:
         fault = faults.from_sqlite(store, error, patience)
         raise (fault if fault.kind in _OF_THE_STORE else faults.from_sqlite(target, error, patience)) from error
+
+
+@contextmanager
+def _blaming_the_right(store: Path, connection: sqlite3.Connection) -> Generator[None]:
+    """Where a copy is not whole because the store is not, say so; it was copied to the row."""
+    try:
+        yield
+    except StoreError as error:
+        damage = _damage(connection) if error.kind == "store_corrupt" else None
+        if damage is None:
+            raise
+        why = f"is damaged ({damage}), so it has no whole copy; see what of it is whole with foreword log verify"
+        raise StoreError(str(store), "store_corrupt", why) from None
 
 
 @contextmanager
@@ -85,9 +102,16 @@ def _reserve(target: Path) -> None:
 def _check_whole(copy: Path, target: Path) -> None:
     """See that all that was written can be read again."""
     with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro", uri=True)) as connection:
-        found = [each for (each,) in connection.execute("PRAGMA integrity_check(1)")]
-        lost = connection.execute("PRAGMA foreign_key_check").fetchone()
-    if found != ["ok"] or lost is not None:
-        told = " ".join(found[0].split()) if lost is None else f"a reference of {lost[0]} leads nowhere"
-        why = f"is not a whole copy ({told})"
-        raise StoreError(str(target), "store_corrupt", f"{why}; see whether its disk and the store are well")
+        damage = _damage(connection)
+    if damage is not None:
+        why = f"is not a whole copy ({damage}); see whether its disk is well"
+        raise StoreError(str(target), "store_corrupt", why)
+
+
+def _damage(connection: sqlite3.Connection) -> str | None:
+    """What is wrong with a database, in words; None if nothing is."""
+    found = [each for (each,) in connection.execute("PRAGMA integrity_check(1)")]
+    lost = connection.execute("PRAGMA foreign_key_check").fetchone()
+    if lost is not None:
+        return f"a row of {lost[0]} refers to one of {lost[2]} that is not there"
+    return None if found == ["ok"] else " ".join(found[0].split())

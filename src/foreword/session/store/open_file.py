@@ -182,17 +182,23 @@ class OpenFile:
     def _connect_to_write(self) -> sqlite3.Connection:
         self._check_place()
         places.make_folder(self.path)
-        claims = places.claims_folder(self.path)
-        claims.mkdir(mode=0o700, exist_ok=True)
+        if not self.path.exists():
+            places.make_claims_folder(self.path)
         places.make_file(self.path)
         places.check_writable(self.path)
-        opening = claims / _OPENING
-        return connect_to_write(self.path, self.patience, lambda: self._opening(opening), foreign=self.foreign)
+        connection = connect_to_write(self.path, self.patience, self._opening, foreign=self.foreign)
+        try:
+            places.make_claims_folder(self.path)  # not before: what is no store gets no folder beside it
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
-    def _opening(self, path: Path) -> Generator[None]:
+    def _opening(self) -> Generator[None]:
         """Be the only process that makes the tables; two at once would disturb each other."""
-        lock = FileLock.take(path, self.patience)
+        places.make_claims_folder(self.path)
+        lock = FileLock.take(places.claims_folder(self.path) / _OPENING, self.patience)
         if lock is None:
             why = f"is being made by another process, which has not finished for {self.patience:g} s; see what it does"
             raise StoreError(str(self.path), "store_locked", why)

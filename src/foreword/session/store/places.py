@@ -105,6 +105,11 @@ def make_folder(store: Path) -> None:
     sync(folder.parent)
 
 
+def make_claims_folder(store: Path) -> None:
+    """Make the folder for a store's claims if it is missing, for its owner only."""
+    claims_folder(store).mkdir(mode=0o700, exist_ok=True)
+
+
 def make_file(store: Path) -> None:
     """Make an empty file, readable for its owner only, if none is there; SQLite gives those beside it the same mode."""
     try:

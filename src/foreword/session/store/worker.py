@@ -24,13 +24,14 @@ T = TypeVar("T")
 class Worker:
     """Does jobs one after the other. Any thread may hand one over; a job must not raise."""
 
-    __slots__ = ("_jobs", "_lock", "_name", "_running")
+    __slots__ = ("_busy", "_jobs", "_lock", "_name", "_running")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = Lock()
         self._jobs: deque[Callable[[], None]] = deque()
         self._running = False
+        self._busy = Lock()  # Ctrl-C may break off the start of a thread that runs all the same: then there are two
 
     def hand_over(self, job: Callable[[], None]) -> None:
         """Have a job done after those that were handed over before.
@@ -39,17 +40,20 @@ class Worker:
             RuntimeError: there is no thread to be had, since the process is ending; the job is not done.
         """
         with self._lock:
-            if not self._running:
-                Thread(target=self._work, args=(job,), name=self._name, daemon=False).start()
-                self._running = True
-            else:
-                self._jobs.append(job)
+            self._jobs.append(job)
+            if self._running:
+                return
+            try:
+                Thread(target=self._work, name=self._name, daemon=False).start()
+            except RuntimeError:
+                self._jobs.pop()
+                raise
+            self._running = True
 
-    def _work(self, first: Callable[[], None]) -> None:
-        job: Callable[[], None] | None = first
-        while job is not None:
-            job()
-            job = self._next()
+    def _work(self) -> None:
+        with self._busy:
+            while (job := self._next()) is not None:
+                job()
 
     def _next(self) -> Callable[[], None] | None:
         with self._lock:
