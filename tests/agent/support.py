@@ -96,7 +96,7 @@ class Stage:
 
     ctx: Context
     log: Log
-    model: ScriptedModel
+    model: CheckedModel
 
     @property
     def prompt(self) -> SystemPrompt:

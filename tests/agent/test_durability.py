@@ -143,6 +143,18 @@ def program(tmp_path: Path, backend: str, where: str, how: str = "with") -> Iter
             child.kill()
 
 
+def press_until_it_ends(child: subprocess.Popen[str]) -> None:
+    """Press Ctrl-C again whenever the program has not ended after some seconds."""
+    for _ in range(6):
+        try:
+            child.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGINT)
+        else:
+            return
+    raise AssertionError("Ctrl-C does not end it, however often it is pressed")
+
+
 async def read(view: SessionView) -> list[Any]:
     logged: list[LoggedEvent] = [each async for each in view.events()]
     return [each.event for each in logged]
@@ -206,11 +218,17 @@ async def test_interrupted(where: str, how: str, tmp_path: Path, anyio_backend: 
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_interrupted_twice(where: str, tmp_path: Path, anyio_backend: str) -> None:
-    """A second Ctrl-C may break through: then the log is as it was written so far, and whoever resumes it closes it."""
+    """A second Ctrl-C may break through: then the log is as it was written so far, and whoever resumes it closes it.
+
+    If it does not end the program, Ctrl-C is pressed again, as a person would: asyncio loses a wake-up when the second
+    falls between two of its callbacks (of 200 runs of a program of anyio alone, with the second after 0 to 5 ms, one
+    hung, its main task cancelled, its future too, and no callback left to tell it; of 500 of this one two did so).
+    """
     with program(tmp_path, anyio_backend, where) as child:
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=60)
+        press_until_it_ends(child)
+    assert child.returncode not in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS)
     async with stage("Fine.", store=f"sqlite:{tmp_path / 'log.db'}") as play:
         (info,) = await play.log.sessions()
         events = await read(await play.log.view(info.id))

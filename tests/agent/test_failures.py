@@ -202,17 +202,20 @@ async def test_what_a_guard_takes_out() -> None:
     def guard(name: str, phase: str, error: BaseException) -> BaseException:
         return RuntimeError(f"{phase} of {name}") if "s3cret" in str(error) else error
 
-    async with stage(lambda request: 1 / 0, options={"guard": guard}) as play:
+    def broken(*told: Any) -> str:
+        raise LookupError("s3cret")
+
+    async with stage(broken, options={"guard": guard}) as play:
         agent = await play.agent()
-
-        def broken() -> str:
-            raise LookupError("s3cret")
-
-        play.prompt.section("bad", broken, order=1)
+        section = play.prompt.section("bad", broken, order=1)
         heard = Heard(play)
+        with pytest.raises(ProviderFailedError, match="raised RuntimeError: section bad of root"):
+            await agent.run("Hi")
+        section.close()
         with pytest.raises(RuntimeError, match="turn of reviewer"):
             await agent.run("Hi")
-        assert str(heard.errors[0].error) == logged(agent)[-1].detail == "turn of reviewer"
+        assert str(heard.errors[-1].error) == logged(agent)[-1].detail == "turn of reviewer"
+        assert "s3cret" not in repr([heard.errors, logged(agent)])
 
 
 async def test_an_adapter_that_raises() -> None:

@@ -1,14 +1,12 @@
-"""The answer of a stream in Anthropic's messages format, read without a network."""
+"""The answer of a stream in Anthropic's messages format, read without a network; see also `test_answer_streams`."""
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.anthropic_events import arguments, block, call, delta, end, start, stop, text
-from tests.support.strategies import CHARACTERS, json_values
+from tests.support.strategies import json_values
 
 from foreword.wire.anthropic_stream import AnswerReader, MalformedAnswerError
 from foreword.wire.chunks import Chunk, Finish, TextChunk, ToolCallChunk, Usage
@@ -25,65 +23,6 @@ def finish(*events: object) -> Finish:
     last = answer(*events)[-1]
     assert isinstance(last, Finish)
     return last
-
-
-def units(whole: str) -> str:
-    """A text in the units of UTF-16: characters beyond the first plane as two halves."""
-    encoded = whole.encode("utf-16-le")
-    return "".join(chr(int.from_bytes(encoded[at : at + 2], "little")) for at in range(0, len(encoded), 2))
-
-
-cuts = st.lists(st.integers(0, 12), max_size=4)
-texts = st.text(st.one_of(CHARACTERS, st.sampled_from("😀𝄞é")), max_size=8)
-
-
-def pieces(whole: str, at: list[int]) -> list[str]:
-    """A text cut at some places, also between the halves of a character."""
-    cut = units(whole)
-    places = [0, *sorted(min(each, len(cut)) for each in at), len(cut)]
-    return [cut[start:stop] for start, stop in pairwise(places)]
-
-
-@given(whole=texts, at=cuts)
-def test_however_a_text_is_cut(whole: str, at: list[int]) -> None:
-    """The chunks make up the text wherever it was cut, none is empty, and each can be spelled in UTF-8."""
-    first, *others = pieces(whole, at)
-    *chunks, last = answer(start(), block(0, "text", text=first), *map(text, others), end(), stop())
-    told = [each.text for each in chunks if isinstance(each, TextChunk)]
-    assert "".join(told) == whole
-    assert all(each.encode() for each in told)
-    assert last == Finish("stop", Usage(12, 3), raw_reason="end_turn")
-
-
-@given(calls=st.lists(st.tuples(texts.filter(bool), cuts), min_size=1, max_size=3), data=st.data())
-def test_however_calls_are_mixed(calls: list[tuple[str, list[int]]], data: st.DataObject) -> None:
-    """The pieces of several calls, in any mixture, make up the arguments of each; blocks of text do not count."""
-    waiting = {2 * index: pieces(*each) for index, each in enumerate(calls)}
-    events = [call(index, f"c{index}", f"tool{index}") for index in waiting]
-    while waiting:
-        index = data.draw(st.sampled_from(sorted(waiting)))
-        events.append(arguments(index, waiting[index].pop(0)))
-        if not waiting[index]:
-            del waiting[index]
-            events.append(end(index))
-    *chunks, last = answer(start(), *events, stop("tool_use"))
-    told: dict[tuple[int, str, str], str] = defaultdict(str)
-    for each in chunks:
-        assert isinstance(each, ToolCallChunk)
-        told[each.index, each.id, each.name] += each.arguments
-    assert told == {(at, f"c{2 * at}", f"tool{2 * at}"): each[0] for at, each in enumerate(calls)}
-    assert last == Finish("tool-calls", Usage(12, 3), raw_reason="tool_use")
-
-
-def test_a_half_that_stays_alone() -> None:
-    """Half of a character, whose other half never comes, is told as U+FFFD."""
-    assert answer(text("a\ud83d"), text("b"), text("\ud83d"), stop())[:-1] == [
-        TextChunk("a"),
-        TextChunk("\ufffdb"),
-        TextChunk("\ufffd"),
-    ]
-    half = [call(0, "c", "t"), arguments(0, "\ud83d"), end()]
-    assert answer(*half, stop())[1:-1] == [ToolCallChunk(0, "c", "t", ""), ToolCallChunk(0, "c", "t", "\ufffd")]
 
 
 @pytest.mark.parametrize(
@@ -149,13 +88,6 @@ def test_thoughts_are_no_answer() -> None:
 def test_how_an_answer_ends(reason: str, kind: str) -> None:
     """The provider's words for the end are read as ours, and kept."""
     assert finish(text("a"), stop(reason)) == Finish(kind, raw_reason=reason)  # type: ignore[arg-type]
-
-
-def test_calls_count_more_than_the_word() -> None:
-    """An answer with calls that ends as if it had none ends in tool calls; one that was cut does not."""
-    events = [call(0, "c", "t"), end()]
-    assert finish(*events, stop("end_turn")).kind == "tool-calls"
-    assert finish(*events, stop("max_tokens")).kind == "max-tokens"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
-"""The answer of a chat-completions stream, read without a network."""
+"""The answer of a chat-completions stream, read without a network; see also `test_answer_streams`."""
 
-from collections import defaultdict
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.recording_server import call, chunk, text, usage
-from tests.support.strategies import CHARACTERS, json_values
+from tests.support.strategies import json_values
 
 from foreword.wire.chunks import Chunk, Finish, TextChunk, ToolCallChunk, Usage
 from foreword.wire.openai_chat_stream import AnswerReader, MalformedAnswerError
@@ -25,68 +23,6 @@ def finish(*events: object, profile: ChatProfile = OPENAI) -> Finish:
     last = answer(*events, profile=profile)[-1]
     assert isinstance(last, Finish)
     return last
-
-
-def units(whole: str) -> str:
-    """A text in the units of UTF-16: characters beyond the first plane as two halves."""
-    encoded = whole.encode("utf-16-le")
-    return "".join(chr(int.from_bytes(encoded[at : at + 2], "little")) for at in range(0, len(encoded), 2))
-
-
-cuts = st.lists(st.integers(0, 12), max_size=4)
-texts = st.text(st.one_of(CHARACTERS, st.sampled_from("😀𝄞é")), max_size=8)
-
-
-def pieces(whole: str, at: list[int]) -> list[str]:
-    """A text cut at some places, also between the halves of a character."""
-    cut = units(whole)
-    places = [0, *sorted(min(each, len(cut)) for each in at), len(cut)]
-    return [cut[start:stop] for start, stop in pairwise(places)]
-
-
-@given(whole=texts, at=cuts)
-def test_however_a_text_is_cut(whole: str, at: list[int]) -> None:
-    """The chunks make up the text wherever it was cut, none is empty, and each can be spelled in UTF-8."""
-    *chunks, last = answer(*map(text, pieces(whole, at)), chunk(finish="stop"))
-    told = [each.text for each in chunks if isinstance(each, TextChunk)]
-    assert "".join(told) == whole
-    assert all(each.encode() for each in told)
-    assert isinstance(last, Finish)
-    assert last.kind == "stop"
-
-
-@given(calls=st.lists(st.tuples(texts, cuts), min_size=1, max_size=3), data=st.data())
-def test_however_calls_are_mixed(calls: list[tuple[str, list[int]]], data: st.DataObject) -> None:
-    """The pieces of several calls, in any mixture, make up the arguments of each."""
-    waiting = {index: pieces(*each) for index, each in enumerate(calls)}
-    events = [call(index, id=f"c{index}", name=f"tool{index}") for index in waiting]
-    while waiting:
-        index = data.draw(st.sampled_from(sorted(waiting)))
-        events.append(call(index, waiting[index].pop(0)))
-        if not waiting[index]:
-            del waiting[index]
-    *chunks, last = answer(*events, chunk(finish="tool_calls"))
-    told: dict[tuple[int, str, str], str] = defaultdict(str)
-    for each in chunks:
-        assert isinstance(each, ToolCallChunk)
-        told[each.index, each.id, each.name] += each.arguments
-    assert told == {(index, f"c{index}", f"tool{index}"): each[0] for index, each in enumerate(calls)}
-    assert isinstance(last, Finish)
-    assert last.kind == "tool-calls"
-
-
-def test_a_half_that_stays_alone() -> None:
-    """Half of a character, whose other half never comes, is told as U+FFFD."""
-    assert answer(text("a\ud83d"), text("b"), text("\ud83d"), chunk(finish="stop"))[:-1] == [
-        TextChunk("a"),
-        TextChunk("\ufffdb"),
-        TextChunk("\ufffd"),
-    ]
-    half = call(0, "\ud83d", id="c", name="t")
-    assert answer(half, chunk(finish="stop"))[:-1] == [
-        ToolCallChunk(0, "c", "t", ""),
-        ToolCallChunk(0, "c", "t", "\ufffd"),
-    ]
 
 
 # How servers differ
@@ -134,13 +70,6 @@ def test_calls_that_share_an_index() -> None:
 def test_how_an_answer_ends(reason: str, kind: str, profile: ChatProfile) -> None:
     """The provider's words for the end are read as ours, and kept."""
     assert finish(text("a"), chunk(finish=reason), profile=profile) == Finish(kind, raw_reason=reason)  # type: ignore[arg-type]
-
-
-def test_calls_count_more_than_the_word() -> None:
-    """An answer with calls that ends in "stop" (a forced call does) ends in tool calls; one that was cut does not."""
-    piece = call(0, "{}", id="c", name="t")
-    assert finish(piece, chunk(finish="stop")).kind == "tool-calls"
-    assert finish(piece, chunk(finish="length")).kind == "max-tokens"
 
 
 @pytest.mark.parametrize(

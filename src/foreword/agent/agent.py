@@ -200,6 +200,8 @@ class Agent(ScopeKey):
             raise
         except BaseException as stop:  # an interrupt or exit that reached this task: the kernel is left because of it
             self.ctx.root.heed(stop)
+        finally:
+            run.gone()
 
     # -- coming and going ----------------------------------------------------------------------------------------------
 

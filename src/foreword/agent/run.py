@@ -56,6 +56,12 @@ class Run:
         """Tell the caller something."""
         self._feed.tell(event)
 
+    def gone(self) -> None:
+        """Its task has ended; if it was interrupted before it could say how, whoever waits is not to wait for that."""
+        if self._feed.end is None:
+            self.agent.turn = None
+        self._feed.gone()
+
     def check(self) -> None:
         """Go on only while nobody has cancelled the turn."""
         if self.signal.cancelled:

@@ -51,12 +51,16 @@ class Feed:
         self.tell(end)
         self._over.set()
 
+    def gone(self) -> None:
+        """Nobody is there any more who could tell something."""
+        self._over.set()
+
     async def moved(self) -> None:
         """Wait for something new."""
         await self._moved.wait()
 
     async def over(self) -> None:
-        """Wait for the end."""
+        """Wait for the end, or until nobody can tell of it any more."""
         await self._over.wait()
 
 

@@ -1,22 +1,18 @@
 """What all adapters of real models have in common: one request, read piece by piece, closed however it ends."""
 
 import gc
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
-from tests.support import anthropic_events, recording_server
+from tests.agent.models.vendors import VENDORS, Adapter, Vendor
 from tests.support.recording_server import Answer, RecordingServer
 
 from foreword import CancelToken, InactiveContextError
 from foreword.agent.models import Chunk, Finish, TextChunk
-from foreword.agent.models.anthropic import AnthropicAdapter
-from foreword.agent.models.openai import OpenAIAdapter
 from foreword.wire.messages import UserMessage
 from foreword.wire.request import ModelConfig, ModelRequest
 
@@ -26,53 +22,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning"),
 ]
 
-Adapter = OpenAIAdapter | AnthropicAdapter
-
-
-@dataclass(frozen=True)
-class Vendor:
-    """An adapter, and what its server says."""
-
-    name: str
-    make: Callable[..., Any]  # an adapter, from a server
-    text: Callable[[str], Any]
-    end: Any  # the event that says how an answer ended
-    said: Callable[[str], Answer]
-    nonsense: bytes
-
-    def begins(self, *events: Any) -> Answer:
-        """An answer that begins, and then goes silent."""
-        if self.name == "openai":
-            return recording_server.streaming(*events, done=False, end="silent")
-        return anthropic_events.streaming(*events, done=False, finish="silent")
-
-    def whole(self, *events: Any) -> Answer:
-        module = recording_server if self.name == "openai" else anthropic_events
-        return module.streaming(*events, self.end)
-
-
-VENDORS = [
-    Vendor(
-        "openai",
-        lambda server, **more: OpenAIAdapter(base_url=server.url, api_key="sk-a-key", **more),
-        recording_server.text,
-        recording_server.chunk(finish="stop"),
-        recording_server.said,
-        b"data: {nonsense\n\n",
-    ),
-    Vendor(
-        "anthropic",
-        lambda server, **more: AnthropicAdapter(base_url=server.root, api_key="sk-a-key", **more),
-        anthropic_events.text,
-        anthropic_events.stop(),
-        anthropic_events.said,
-        b"event: message_start\ndata: {nonsense\n\n",
-    ),
-]
 REQUEST = ModelRequest("Be brief.", (), (UserMessage("Why is it late?"),), ModelConfig("any", "m"))
 
 
-@pytest.fixture(params=VENDORS, ids=lambda vendor: vendor.name)
+@pytest.fixture(params=VENDORS, ids=str)
 def vendor(request: pytest.FixtureRequest) -> Vendor:
     return request.param
 
