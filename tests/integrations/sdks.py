@@ -34,9 +34,28 @@ class Sdk:
         make = openai.AsyncOpenAI if self.is_async else openai.OpenAI
         return make(base_url=server.url, api_key="k", **options)
 
-    async def ask(self, client: Any, minute: int, *, after_call: bool, stream: bool) -> None:
-        """Ask once: at first, or with what a tool has answered; and read the answer to its end."""
-        method, arguments = _METHODS[self.wire.name](client, minute, after_call)
+    async def ask(
+        self,
+        client: Any,
+        minute: int,
+        *,
+        after_call: bool,
+        stream: bool,
+        parameters: Any = PARAMETERS,
+        **others: Any,
+    ) -> None:
+        """Ask once: at first, or with what a tool has answered; and read the answer to its end.
+
+        Args:
+            client: see `client`.
+            minute: of the clock that the instructions tell.
+            after_call: whether a tool has answered.
+            stream: whether the answer is to be a stream.
+            parameters: those of the tool.
+            others: what else the SDK is given.
+        """
+        method, arguments = _METHODS[self.wire.name](client, minute, after_call, parameters)
+        arguments |= others
         if stream:
             arguments["stream"] = True
         answer = method(**arguments)
@@ -56,7 +75,7 @@ class Sdk:
             client.close()
 
 
-def _chat(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[str, Any]]:
+def _chat(client: Any, minute: int, after_call: bool, parameters: Any) -> tuple[Any, dict[str, Any]]:
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": RULES},
         {"role": "developer", "content": CLOCK.format(minute)},
@@ -67,11 +86,11 @@ def _chat(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[str, An
         call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": given}}
         messages.append({"role": "assistant", "content": SAID, "tool_calls": [call]})
         messages.append({"role": "tool", "tool_call_id": call_id, "content": ANSWERED})
-    tool = {"type": "function", "function": {"name": "find", "description": "Find a book.", "parameters": PARAMETERS}}
+    tool = {"type": "function", "function": {"name": "find", "description": "Find a book.", "parameters": parameters}}
     return client.chat.completions.create, {"model": "gpt-5.2", "messages": messages, "tools": [tool]}
 
 
-def _responses(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[str, Any]]:
+def _responses(client: Any, minute: int, after_call: bool, parameters: Any) -> tuple[Any, dict[str, Any]]:
     items: list[dict[str, Any]] = [
         {"role": "developer", "content": CLOCK.format(minute)},
         {"role": "user", "content": [{"type": "input_text", "text": ASKED}]},
@@ -82,12 +101,12 @@ def _responses(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[st
         items.append({"role": "assistant", "content": SAID})
         items.append({"type": "function_call", "call_id": call_id, "name": name, "arguments": given})
         items.append({"type": "function_call_output", "call_id": call_id, "output": ANSWERED})
-    tool = {"type": "function", "name": "find", "description": "Find a book.", "parameters": PARAMETERS}
+    tool = {"type": "function", "name": "find", "description": "Find a book.", "parameters": parameters}
     arguments = {"model": "gpt-5.2", "instructions": RULES, "input": items, "tools": [tool], "store": False}
     return client.responses.create, arguments
 
 
-def _messages(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[str, Any]]:
+def _messages(client: Any, minute: int, after_call: bool, parameters: Any) -> tuple[Any, dict[str, Any]]:
     mark = {"cache_control": {"type": "ephemeral"}}
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": ASKED}]}]
     if after_call:
@@ -104,7 +123,7 @@ def _messages(client: Any, minute: int, after_call: bool) -> tuple[Any, dict[str
         "max_tokens": 1000,
         "system": [{"type": "text", "text": RULES}, {"type": "text", "text": CLOCK.format(minute)}],
         "messages": messages,
-        "tools": [{"name": "find", "description": "Find a book.", "input_schema": PARAMETERS}],
+        "tools": [{"name": "find", "description": "Find a book.", "input_schema": parameters}],
     }
 
 

@@ -4,10 +4,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from openai import AsyncOpenAI
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic_ai import Agent, ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.fallback import FallbackModel
@@ -20,7 +21,7 @@ from tests.integrations.agents import Shop, clerk, model_of, play, read_all, scr
 from tests.integrations.support import CHAT, MESSAGES, RESPONSES, SOON, WIRES, Wire, foreword, rebuilt_in, sent_by
 from tests.support.recording_server import RecordingServer
 
-from foreword.errors import RecordingFailedError, RequestMismatchError
+from foreword.errors import BodyNotRecordedError, RecordingFailedError
 from foreword.explain import CacheStep, session_cache, subject_at
 from foreword.integrations.pydantic_ai import Recorder
 from foreword.integrations.rebuilding import rebuild_recorded
@@ -162,6 +163,40 @@ async def test_a_session_is_a_conversation_and_a_turn_a_run(tmp_path: Path) -> N
         assert [event.reason for event in events if isinstance(event, TurnEnd)] == ["completed", "completed"]
 
 
+ODD_IDS = ["conv /äö@last", "user:42/7", "anna@example.com", "last", "-", "…", "", "x" * 300]
+"""Of conversations; no session can be called so."""
+
+
+@pytest.mark.parametrize("conversation", ODD_IDS)
+async def test_any_conversation_has_one_session(conversation: str, tmp_path: Path) -> None:
+    """Also one whose id no session can bear: its runs go on in one session, and what a later one breaks is told."""
+    for day in ("Monday", "Tuesday"):
+        recorder = Recorder(f"sqlite:{tmp_path}/log.db")
+        agent = Agent(TestModel(), name="clerk", instructions=f"It is {day}.", capabilities=[recorder])
+        await agent.run("Hello.", conversation_id=conversation)
+        assert recorder.faults == ()
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        (session,) = await log.sessions()
+        assert (await log.start_of(session.id)).labels["conversation"] == conversation
+        broken = (await session_cache(log, session.id)).steps[1].broken_by
+    assert broken is not None
+    assert (broken.cause, broken.old, broken.new) == ("section", "Monday", "Tuesday")
+
+
+async def test_conversations_of_like_ids_do_not_meet(tmp_path: Path) -> None:
+    """Ids that differ only in what no session's id can hold are those of different conversations."""
+    recorder = Recorder(f"sqlite:{tmp_path}/log.db")
+    agent = Agent(TestModel(), capabilities=[recorder])
+    ids = ["user:42/7", "user/42:7", "user-42-7"]
+    for conversation in ids:
+        await agent.run("Hello.", conversation_id=conversation)
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        sessions = await log.sessions()
+        starts = [await log.start_of(session.id) for session in sessions]
+    assert [start.labels.get("conversation") for start in starts] == [*ids[:2], None]
+    assert all(session.id.startswith("user-42-7") for session in sessions)
+
+
 async def test_runs_of_one_conversation_at_once_do_not_meet(tmp_path: Path) -> None:
     """Of two runs of one conversation that go on at once, each has a session; both bear the conversation."""
     both = asyncio.Barrier(2)
@@ -213,11 +248,31 @@ async def test_without_an_http_client_the_level_is_assembly(stream: bool, tmp_pa
         assert [(rebuilt.request.system, [message.text for message in rebuilt.request.messages])] == seen
         assert rebuilt.outcome is not None
         assert rebuilt.outcome.finish == "stop"
-        with pytest.raises(RequestMismatchError, match="level assembly"):
+        with pytest.raises(BodyNotRecordedError, match=r"no recorder saw them, .* without --body") as caught:
             await rebuild_recorded(log, "last")
+        assert caught.value.request == str(rebuilt.location)
     assert "was recorded, level assembly" in foreword(
         "log", "rebuild", "last", "--log", "sqlite:log.db", folder=tmp_path
     )
+
+
+async def test_what_a_log_cannot_hold_is_spelled_out(tmp_path: Path) -> None:
+    """Numbers that readers of JSON round are in the log as text, in their place, also where no bytes are seen."""
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[TextPart("done")])
+
+    def order(number: Annotated[int, Field(le=2**63 - 1)]) -> str:
+        return ""
+
+    recorder = Recorder(f"sqlite:{tmp_path}/log.db")
+    agent = Agent(FunctionModel(answer), tools=[order], capabilities=[recorder], model_settings={"seed": 2**60})
+    await agent.run("Hello.")
+    assert recorder.faults == ()
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        request = (await rebuild(log, "last")).request
+    assert request.config.settings == {"seed": {"$json": str(2**60)}}
+    assert request.tools[0].parameters["properties"]["number"]["maximum"] == {"$json": str(2**63 - 1)}
 
 
 async def test_how_a_run_ends_is_how_its_turn_ends(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.integrations.support import CHAT, JSON, SOON, foreword, rebuilt_in, s
 from tests.session.test_flush import Faulty
 from tests.support.recording_server import Answer, RecordingServer, chunk, failing, streaming, text
 
-from foreword.errors import NothingToRecordError, RecordingFailedError
+from foreword.errors import BodyNotRecordedError, InactiveContextError, NothingToRecordError, RecordingFailedError
 from foreword.explain import session_cache, subject_at
 from foreword.integrations.missed import MISSED
 from foreword.integrations.rebuilding import rebuild_recorded
@@ -105,6 +105,32 @@ async def test_the_first_change_is_named(sdk: Sdk, stream: bool, tmp_path: Path)
     assert (broken.old, broken.new) == ("29", "30")
 
 
+@EVERY
+async def test_what_a_log_cannot_hold_is_spelled_out(sdk: Sdk, tmp_path: Path) -> None:
+    """Numbers that readers of JSON round, and schemas that are nested too deep, are in the log as text, in their place."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"n": {"maximum": 2**63 - 1, "default": -0.0}}}
+    for _ in range(80):
+        schema = {"type": "object", "properties": {"n": schema}}
+    with RecordingServer(otherwise=sdk.wire.answer("Yes.", stream=False)) as server:
+        client = sdk.client(server)
+        with Recorder(f"sqlite:{tmp_path}/log.db") as recorder:
+            recorder.attach(client)
+            for odd in ({"seed": 2**60}, {"seed": 2**60 + 1}, {"seed": 1, "metadata": schema, "limit": -0.0}):
+                await sdk.ask(client, 29, after_call=False, stream=False, extra_body=odd, parameters=schema)
+            assert recorder.faults == ()
+        await sdk.close(client)
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        rebuilt = await rebuilt_in(log)
+        assert [each.body for each in rebuilt] == [request.body for request in server.requests]
+        seeds = [each.request.config.settings["seed"] for each in rebuilt]
+        assert seeds == [{"$json": "1152921504606846976"}, {"$json": "1152921504606846977"}, 1]
+        assert rebuilt[2].request.config.settings["limit"] == {"$json": "-0.0"}
+        told = rebuilt[0].canonical.decode()
+        assert str(2**63 - 1) in told
+        assert "-0.0" in told
+        assert (await verify(log)).intact
+
+
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +206,40 @@ async def test_a_history_that_was_changed_is_the_one_that_was_sent(tmp_path: Pat
         rebuilt = await rebuilt_in(log)
         assert [[message.text for message in each.request.messages] for each in rebuilt] == histories
         assert [each.body for each in rebuilt] == [request.body for request in server.requests]
+
+
+@pytest.mark.parametrize("form", ["chat", "responses"])
+async def test_requests_without_a_message_stay_in_their_session(form: str, tmp_path: Path) -> None:
+    """Whether they come first, one after the other, or after some with messages; each comes back as it was sent."""
+    sdk = SDKS[0] if form == "chat" else SDKS[2]
+    with RecordingServer(otherwise=sdk.wire.answer("Yes.", stream=False)) as server:
+        client = sdk.client(server)
+
+        def ask(*said: str) -> None:
+            messages: Any = [{"role": "user", "content": text} for text in said]
+            if form == "chat":
+                client.chat.completions.create(model="m", messages=messages)
+            elif said:
+                client.responses.create(model="m", prompt={"id": "pmpt_1"}, input=messages)
+            else:
+                client.responses.create(model="m", prompt={"id": "pmpt_1"})
+
+        with Recorder(f"sqlite:{tmp_path}/log.db") as recorder:
+            recorder.attach(client)
+            with recorder.session():
+                for said in ((), (), (), ("One.",), (), ("Two.", "Three.")):
+                    ask(*said)
+            assert recorder.faults == ()
+        client.close()
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        (session,) = await log.sessions()
+        assert (await log.start_of(session.id)).labels == {}
+        rebuilt = await rebuilt_in(log)
+        assert [each.body for each in rebuilt] == [request.body for request in server.requests]
+        said_in = [[message.text for message in each.request.messages if message.text] for each in rebuilt]
+        assert said_in == [[], [], [], ["One."], [], ["Two.", "Three."]]
+        assert [step.broken_by for step in (await session_cache(log, session.id)).steps[:3]] == [None] * 3
+        assert (await verify(log)).intact
 
 
 async def test_a_history_that_the_server_keeps_goes_on(tmp_path: Path) -> None:
@@ -342,6 +402,18 @@ async def test_detaching_is_the_end_of_it(tmp_path: Path) -> None:
         assert len(await rebuilt_in(log)) == 2
 
 
+def test_a_closed_recorder_is_not_attached(tmp_path: Path) -> None:
+    """It would record nothing, and tell so with each request; the client is left as it is."""
+    with httpx2.Client() as client:
+        before = client.event_hooks
+        recorder = Recorder(f"sqlite:{tmp_path}/log.db")
+        recorder.close()
+        recorder.close()
+        with pytest.raises(InactiveContextError, match="recorder is closed"):
+            recorder.attach(client)
+        assert client.event_hooks == before
+
+
 async def test_other_requests_are_none_of_its_business(tmp_path: Path) -> None:
     """What is no request to a model, such as embeddings, is not recorded."""
     told = {"object": "list", "data": [], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
@@ -408,12 +480,35 @@ async def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path, caplog:
 
 
 @pytest.mark.parametrize(
-    "error", [NothingToRecordError("builtins.object"), RecordingFailedError("it is full")], ids=["nothing", "failed"]
+    "error",
+    [
+        NothingToRecordError("builtins.object"),
+        RecordingFailedError("it is full"),
+        BodyNotRecordedError("s", "s@1/1", "nobody saw them"),
+    ],
+    ids=["nothing", "failed", "no-body"],
 )
 def test_errors_cross_a_process_border(error: Exception) -> None:
     """They come out of a pickle as they went in."""
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+async def test_what_cannot_be_made_again_says_so(tmp_path: Path) -> None:
+    """Of a body in a form that nobody would write, the log has what it says; who asks for its bytes is told."""
+    odd = b'{"model":"m","messages":[{"role":"user","content":"?"}],"temperature":1.50}'
+    with (
+        RecordingServer(otherwise=CHAT.answer("Yes.", stream=False)) as server,
+        Recorder(f"sqlite:{tmp_path}/log.db") as recorder,
+        httpx2.Client(base_url=server.url) as client,
+    ):
+        recorder.attach(client)
+        client.post("chat/completions", content=odd)
+        assert recorder.faults == ()
+    async with open_log(f"sqlite:{tmp_path}/log.db", read_only=True) as log:
+        assert (await rebuild(log, "last")).request.messages[0].text == "?"
+        with pytest.raises(BodyNotRecordedError, match="only their digest"):
+            await rebuild_recorded(log, "last")
 
 
 def test_a_policy_that_is_none_is_refused(tmp_path: Path) -> None:

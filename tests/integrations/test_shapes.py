@@ -18,12 +18,27 @@ from foreword.wire.request import ModelRequest
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 ID = st.text("abc123_", min_size=1, max_size=6)
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([2**60, -(2**53), -0.0])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1000, 1000) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    st.none() | st.booleans() | NUMBERS | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(WORDS, inner, max_size=3)
+        | st.dictionaries(st.just("$json"), inner)
+    ),
     max_leaves=6,
 )
-OBJECTS = st.dictionaries(WORDS, VALUES, max_size=3)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A schema that is so many levels deep."""
+    inner: dict[str, Any] = {"maximum": 2**60}
+    for _ in range(depth):
+        inner = {"properties": {"a": inner}}
+    return inner
+
+
+OBJECTS = st.dictionaries(WORDS, VALUES, max_size=3) | st.integers(20, 80).map(nested)
 CACHE = st.just({"cache_control": {"type": "ephemeral"}}) | st.just({})
 
 
@@ -52,6 +67,7 @@ CHAT_CONTENT = content("text", {"type": "image_url", "image_url": {"url": "data:
 CHAT_CALL = fixed(id=ID, type=st.just("function"), function=fixed(name=ID, arguments=WORDS))
 CHAT_MESSAGE = st.one_of(
     fixed(role=st.sampled_from(["system", "developer", "user"]), content=CHAT_CONTENT),
+    fixed(role=st.just("user"), content=CHAT_CONTENT, metadata=OBJECTS),
     fixed(role=st.just("assistant"), content=st.none() | CHAT_CONTENT),
     fixed(role=st.just("assistant"), content=st.none() | WORDS, tool_calls=st.lists(CHAT_CALL, min_size=1, max_size=2)),
     fixed(tool_call_id=ID, role=st.just("tool"), content=CHAT_CONTENT),
@@ -59,7 +75,9 @@ CHAT_MESSAGE = st.one_of(
 CHAT_TOOL = fixed(
     type=st.just("function"),
     function=merged(
-        fixed(name=ID, parameters=OBJECTS), st.just({}) | fixed(description=WORDS), st.just({"strict": True})
+        fixed(name=ID, parameters=OBJECTS),
+        st.just({}) | fixed(description=WORDS),
+        st.just({"strict": True}) | fixed(examples=st.lists(OBJECTS, max_size=2)),
     ),
 )
 CHAT = merged(
@@ -80,7 +98,7 @@ ITEM = st.one_of(
     fixed(type=st.just("reasoning"), id=ID, summary=st.just([]), encrypted_content=WORDS),
 )
 RESPONSES_TOOL = fixed(type=st.just("function"), name=ID, description=WORDS, parameters=OBJECTS) | fixed(
-    type=st.just("web_search"), size=ID
+    type=st.just("web_search"), size=ID, metadata=OBJECTS
 )
 RESPONSES = merged(
     fixed(input=WORDS | st.lists(ITEM, max_size=6), model=ID),
@@ -170,7 +188,26 @@ def _with_secret(value: Any, secret: str) -> int:
     return count
 
 
-@given(content=st.sampled_from([b'{"model":"m","messages":[],"x":1.50}', b'{"model":"m","model":"m","messages":[]}']))
+@pytest.mark.parametrize("own", [{"$json": "5"}, {"$json": "no JSON"}, {"$json": '{"$json":"5"}'}])
+def test_an_object_that_looks_like_one_of_ours_is_none(own: dict[str, Any]) -> None:
+    """What spells a value out in the log is not taken for what an application sent in just that form."""
+    message = {"role": "user", "content": "?", "metadata": own}
+    tool = {"type": "function", "function": {"name": "f", "parameters": own}}
+    body = {"model": "m", "messages": [message], "tools": [tool], "metadata": own}
+    content = json.dumps(body).encode()
+    sent = sent_of(known("/v1/chat/completions"), content, "localhost", Where(Place()), retry=False)
+    assert sent.told.shape is not None  # it was held against the content
+    assert sent.config.settings["metadata"] == {"$json": json.dumps(own, separators=(",", ":"))}
+
+
+ODD = [
+    b'{"model":"m","messages":[],"x":1.50}',
+    b'{"model":"m","messages":[],"x":1e400}',
+    b'{"model":"m","model":"m","messages":[]}',
+]
+
+
+@given(content=st.sampled_from(ODD))
 def test_what_cannot_come_back_has_no_shape(content: bytes) -> None:
     """Of JSON that nobody would write so, the recorder knows that it cannot give it again."""
     sent = sent_of(known("/v1/chat/completions"), content, "localhost", Where(Place()), retry=False)

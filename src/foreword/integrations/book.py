@@ -6,8 +6,10 @@ beside the first: a *lane*, with the same labels and one that names the session 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from foreword.errors import InactiveContextError, SessionBusyError, SessionExistsError
@@ -28,6 +30,8 @@ __all__ = ["Book", "Entry", "Place"]
 
 _BESIDE: Final = "beside"
 _CONVERSATION: Final = "conversation"
+_NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST_NAME: Final = 40  # of what is left of a conversation's id that no session can bear; its digest comes behind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,18 +119,18 @@ class Book:
     # -- lanes ---------------------------------------------------------------------------------------------------------
 
     async def _lane(self, place: Place, sent: Sent, caller: Caller) -> Lane:
-        """The lane of a place that can take a request and knows most of its history; a new one if all are at work."""
+        """The lane of a place that is free and knows most of a request's history; a new one if all are at work."""
         if self._closed:
             raise InactiveContextError("this recorder", "make a new one")
         lanes = self._lanes.setdefault(place, [])
-        able = [lane for lane in lanes if self._is_free(lane, sent, caller) and lane.can_take(sent.told)]
-        if able:
-            return max(able, key=lambda lane: lane.common(sent.told))  # of equal ones the first
+        free = [lane for lane in lanes if self._is_free(lane, caller)]
+        if free:
+            return max(free, key=lambda lane: lane.common(sent.told))  # of equal ones the first
         lane = await self._open(place, lanes[0] if lanes else None)
         lanes.append(lane)
         return lane
 
-    def _is_free(self, lane: Lane, sent: Sent, caller: Caller) -> bool:
+    def _is_free(self, lane: Lane, caller: Caller) -> bool:
         """Whether a lane waits for a request: nothing is under way, or nobody is there any more to wait for it."""
         entry = self._under_way.get(lane)
         if entry is None:
@@ -157,14 +161,24 @@ class Book:
         return self._log
 
 
-async def _of_conversation(log: Log, id: str, labels: Mapping[str, str]) -> Session | None:
-    """The session of a conversation, begun or resumed; None if no session can bear its id, or somebody else has it."""
-    if SESSION_ID.fullmatch(id) is None or id == LAST:
-        return None
+async def _of_conversation(log: Log, conversation: str, labels: Mapping[str, str]) -> Session | None:
+    """The session of a conversation, begun or resumed; None if somebody else is writing it."""
+    own = _session_id(conversation)
+    if own != conversation:
+        labels = {**labels, _CONVERSATION: conversation}
     try:
         try:
-            return await log.create(id, labels=labels)
+            return await log.create(own, labels=labels)
         except SessionExistsError:
-            return await log.resume(id)
+            return await log.resume(own)
     except SessionBusyError:  # two cannot write one session
         return None
+
+
+def _session_id(conversation: str) -> str:
+    """The id of a conversation's session: its own, else one that is made of it, the same in every run."""
+    if SESSION_ID.fullmatch(conversation) is not None and conversation != LAST:
+        return conversation
+    name = _NOT_IN_IDS.sub("-", conversation)[:_LONGEST_NAME].strip("-")
+    digest = blake2b(conversation.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return f"{name}-{digest}" if name else digest

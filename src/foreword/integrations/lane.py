@@ -39,11 +39,14 @@ from foreword.session.header import RequestHeader
 from foreword.session.trace import step_trace
 from foreword.wire.chunks import Finish, ModelFailure
 from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
+from foreword.wire.request import canonical_json
+from foreword.wire.tool_extras import TOOL_EXTRAS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foreword.integrations.told import Answered, Sent, Told
+    from foreword.jsonvalue import JsonValue
     from foreword.session.session import Session
     from foreword.session.trace import StepTrace
     from foreword.wire.messages import Message
@@ -52,6 +55,7 @@ __all__ = ["Lane"]
 
 _ENDINGS: Final[Mapping[str, TurnEndReason]] = {"max-tokens": "max-tokens", "aborted": "aborted"}
 _ABORTED: Final = Finish("aborted")
+_NO_MESSAGE: Final = UserMessage("")  # in the place of a history of which nothing was sent: something must stand there
 _NO_ANSWER: Final = Finish("error", failure=ModelFailure("no answer came", "connection", transient=True))
 
 
@@ -72,6 +76,7 @@ class Lane:
         self._names = Namer()
         self._resumed = session.header is not None
         self._shape: Shape | None = None  # of the last body
+        self._extras = b"" if self._resumed else b"[]"  # what the tools carried beside their schemas, as it was noted
         self._failed = False  # how the last attempt ended
 
     def begin(self, sent: Sent, missed: Missed) -> int:
@@ -130,10 +135,6 @@ class Lane:
         """With how many messages of this session's history a request begins."""
         return _common(self.session.messages, [heard.message for heard in told.history])
 
-    def can_take(self, told: Told) -> bool:
-        """Whether its history can become that of a request; none cannot take the place of some."""
-        return bool(told.history) or told.continues or not self.session.messages
-
     # -- a step --------------------------------------------------------------------------------------------------------
 
     def _enter_step(self, sent: Sent) -> None:
@@ -151,6 +152,7 @@ class Lane:
         before = len(leaves(session.messages)) if told.continues else 0
         self._bring(history)
         self._note_shape(told, before)
+        self._note_extras(told)
         self._write_header(header)
 
     def _head_of(self, sent: Sent) -> tuple[RequestHeader, StepTrace]:
@@ -179,6 +181,13 @@ class Lane:
         last, self._shape = self._shape, replace(told.shape, start=start)
         self.session.append(Note(SHAPE, self._shape.to_json(last)))
 
+    def _note_extras(self, told: Told) -> None:
+        extras: list[JsonValue] = [dict(each) for each in told.tool_extras] if any(told.tool_extras) else []
+        written = canonical_json(extras)
+        if written != self._extras:
+            self._extras = written
+            self.session.append(Note(TOOL_EXTRAS, extras))
+
     # -- the history ---------------------------------------------------------------------------------------------------
 
     def _answer_calls(self, history: Sequence[Heard]) -> None:
@@ -198,6 +207,8 @@ class Lane:
         """Make the session's history this one."""
         known = self.session.messages
         wanted = [heard.message for heard in history]
+        if known and not wanted:
+            wanted = [_NO_MESSAGE]
         same = _common(known, wanted)
         if same < len(known):
             same = self._replace(same, wanted)
@@ -218,7 +229,7 @@ class Lane:
                     raise
             else:
                 return first + 1
-        raise AssertionError("a history is replaced by one that has messages")  # see `can_take`
+        raise AssertionError("a history is replaced by one that has messages")  # see `_bring`
 
     def _say(self, heard: Heard) -> None:
         session, message = self.session, heard.message

@@ -65,9 +65,10 @@ class Recorder(AbstractCapability[Any]):
     """Writes down what an agent sends and is answered, and changes nothing of it.
 
     A session is the framework's conversation, a turn one run, a step one request. The session's id is that of the
-    conversation, where that can be one; else, or while another process or run writes that conversation, it has an id of
-    its own and the label ``conversation``. Each request is durable before it is sent. What cannot be logged is told by
-    the logger ``foreword.integrations`` and in `faults`, and is sent all the same.
+    conversation; where that can be none, one that is made of it, the same in every run, and the label ``conversation``
+    has the true one. While another process or run writes that conversation, a run has a session of its own with that
+    label. Each request is durable before it is sent. What cannot be logged is told by the logger
+    ``foreword.integrations`` and in `faults`, and is sent all the same.
 
     Args:
         log: the URL of a store, as in ``"sqlite:foreword.db"``, or a log that is open.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_ai import messages as parts
 from pydantic_core import to_jsonable_python
 
+from foreword.integrations.spelled import spelled
 from foreword.integrations.told import Answered, Body, Credit, Credits, Heard, Sent, Told
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.spans import SEPARATOR
@@ -88,9 +89,10 @@ def sent_to(
         ForewordError: it cannot be logged.
     """
     instructions, history = _instructions(messages, asked), tuple(_history(messages))
-    tools = tuple(_schema(tool) for tool in (*asked.function_tools, *asked.output_tools) if _is_shown(tool, asked))
+    shown = [tool for tool in (*asked.function_tools, *asked.output_tools) if _is_shown(tool, asked)]
+    tools = tuple(map(_schema, shown))
     config = ModelConfig(model.system, model.model_name, _plain(settings))
-    told = Told(model.model_name, config.settings, instructions, tools, history)
+    told = Told(model.model_name, config.settings, instructions, tools, history, tool_extras=tuple(map(_extras, shown)))
     request = ModelRequest(SEPARATOR.join(instructions), tools, tuple(heard.message for heard in history), config)
     return Sent(told, config, credits, Body("pydantic-ai", VERSION, request.canonical()))
 
@@ -98,8 +100,7 @@ def sent_to(
 def _plain(settings: ModelSettings | None) -> dict[str, Any]:
     """Settings as JSON; of what is none, how it reads."""
     given = {name: value for name, value in (settings or {}).items() if name not in _NOT_SENT}
-    plain: dict[str, Any] = to_jsonable_python(given, fallback=repr)
-    return plain
+    return {name: spelled(value) for name, value in to_jsonable_python(given, fallback=repr).items()}
 
 
 def _instructions(messages: Sequence[parts.ModelMessage], asked: ModelRequestParameters) -> tuple[str, ...]:
@@ -118,7 +119,12 @@ def _is_shown(tool: ToolDefinition, asked: ModelRequestParameters) -> bool:
 
 
 def _schema(tool: ToolDefinition) -> ToolSchema:
-    return ToolSchema(tool.name, tool.description or "", tool.parameters_json_schema)
+    return ToolSchema(tool.name, tool.description or "", spelled(tool.parameters_json_schema))
+
+
+def _extras(tool: ToolDefinition) -> dict[str, Any]:
+    """What a model is told of a tool beside its schema; all else is between the framework and its user."""
+    return {} if tool.strict is None else {"strict": tool.strict}
 
 
 def _history(messages: Sequence[parts.ModelMessage]) -> Iterator[Heard]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from foreword.errors import RequestMismatchError
+from foreword.errors import BodyNotRecordedError
 from foreword.integrations.shape import SHAPE, RecordedBody, Shape
 from foreword.session.events import Note, StepStart
 from foreword.session.rebuild import Rebuilt, rebuild
@@ -13,8 +13,18 @@ from foreword.session.rebuild import Rebuilt, rebuild
 if TYPE_CHECKING:
     from foreword.session.finding import Location
     from foreword.session.log import Log
+    from foreword.session.rebuild import RecordedLevel
 
 __all__ = ["rebuild_recorded"]
+
+_WHY_NOT: Final[Mapping[RecordedLevel | None, str]] = {
+    "assembly": "no recorder saw them, since its model shows no HTTP client (level assembly); one that shows it is "
+    "recorded at the level wire, with its bytes",
+    "wire": "they were of a form that cannot be made again, or something of them was erased; only their digest is left",
+    None: "no recorder saw them, since whoever sent it logged it; the adapter that made them makes them again "
+    "(foreword.session.rebuild takes it)",
+}
+"""Why the bytes of a request cannot be had, by the level at which it was recorded."""
 
 
 async def rebuild_recorded(log: Log, address: str) -> Rebuilt:
@@ -28,19 +38,16 @@ async def rebuild_recorded(log: Log, address: str) -> Rebuilt:
         The request; `Rebuilt.body` holds the bytes.
 
     Raises:
-        RequestMismatchError: no recorder saw its bytes, or they were of a form that cannot be made again; the log holds
+        BodyNotRecordedError: no recorder saw its bytes, or they were of a form that cannot be made again; the log holds
             their digest then, and what they said.
         SessionError: as `foreword.session.rebuild`.
     """
     rebuilt = await rebuild(log, address)
-    where = f"the body of {rebuilt.location}"
-    body = rebuilt.attempted.body
-    if body is None or rebuilt.level != "wire":
-        raise RequestMismatchError(rebuilt.location.session, where, f"it was recorded at the level {rebuilt.level}")
-    shape = await _shape(log, rebuilt.location)
-    if shape is None:
-        raise RequestMismatchError(rebuilt.location.session, where, "only its digest was recorded")
-    return await rebuild(log, str(rebuilt.location), adapter=RecordedBody(body.adapter, body.version, shape))
+    location, body = rebuilt.location, rebuilt.attempted.body
+    shape = await _shape(log, location) if rebuilt.level == "wire" else None
+    if body is None or shape is None:
+        raise BodyNotRecordedError(location.session, str(location), _WHY_NOT[rebuilt.level])
+    return await rebuild(log, str(location), adapter=RecordedBody(body.adapter, body.version, shape))
 
 
 async def _shape(log: Log, location: Location) -> Shape | None:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from foreword.errors import InactiveContextError
 from foreword.integrations.book import Place
 from foreword.integrations.exchange import Where
 from foreword.integrations.http import Hooks, http_client_of
@@ -59,6 +60,7 @@ class Recorder:
         self._usual = Place()
         self._place = ContextVar[Place]("the session of a recorder", default=self._usual)
         self._attached: dict[int, Hooks] = {}  # by the identity of the HTTP client, which the hooks keep alive
+        self._closed = False
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -78,7 +80,10 @@ class Recorder:
 
         Raises:
             NothingToRecordError: the requests of that client cannot be seen.
+            InactiveContextError: the recorder is closed.
         """
+        if self._closed:
+            raise InactiveContextError("this recorder", "make a new one")
         http = http_client_of(client)
         if id(http) not in self._attached:
             self._attached[id(http)] = Hooks(self._recording, http, lambda: Where(self._place.get(), provider=provider))
@@ -112,6 +117,7 @@ class Recorder:
         Raises:
             ExceptionGroup: what could not be written.
         """
+        self._closed = True
         for hooks in self._attached.values():
             hooks.remove()
         self._attached.clear()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from foreword.integrations.spelled import spelled, unspelled
 from foreword.jsonvalue import thaw
 from foreword.wire.messages import AssistantMessage, ToolMessage
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelRequest
 
-__all__ = ["SHAPE", "RecordedBody", "Shape", "leaves", "mark"]
+__all__ = ["SHAPE", "RecordedBody", "Shape", "leaves", "left_in", "mark"]
 
 SHAPE: Final = "recorder/shape"
 """The name of the note that holds the shape of the body that is sent next."""
@@ -40,6 +41,22 @@ _STYLES: Final[Mapping[str, Callable[[Any], str]]] = {
 def mark(*what: Any) -> dict[str, Any]:
     """What stands in a shape for something that was cut out."""
     return {_MARK: list(what)}
+
+
+def left_in(template: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the template of an object was not cut out; what is left of an object in it counts as its own."""
+    found: dict[str, Any] = {}
+    for key, value in () if _MARK in template else template.items():
+        if _is_cut(value):
+            found |= {f"{key}.{name}" if name in template else name: each for name, each in left_in(value).items()}
+        else:
+            found[key] = value
+    return found
+
+
+def _is_cut(value: Any) -> bool:
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return _MARK in fields or any(map(_is_cut, fields.values()))
 
 
 def leaves(messages: Iterable[Message]) -> list[str]:
@@ -64,7 +81,7 @@ class Shape:
 
     Attributes:
         head: what bodies of a session have in common: ``body``, a template; ``kinds``, the templates of messages, each
-            with the number of texts in it; ``style``.
+            with the number of texts in it; ``style``. As a log can hold it, see `spelled`.
         items: which of the kinds follow each other, as pairs of a kind and how often.
         start: how many texts of the history come before the first of these messages.
     """
@@ -83,13 +100,13 @@ class Shape:
             key = json.dumps([template, size])
             if key not in kinds:
                 kinds[key] = len(known)
-                known.append([template, size])
+                known.append([spelled(template), size])
             kind = kinds[key]
             if rows and rows[-1][0] == kind:
                 rows[-1] = kind, rows[-1][1] + 1
             else:
                 rows.append((kind, 1))
-        return cls({"body": body, "kinds": known}, tuple(rows))
+        return cls({"body": spelled(body), "kinds": known}, tuple(rows))
 
     def fitting(self, request: ModelRequest, content: bytes) -> Shape | None:
         """This shape with the style of a body; None if the body is not what comes out of it."""
@@ -143,11 +160,12 @@ class _Filling:
     def __init__(self, request: ModelRequest, shape: Shape) -> None:
         self._request, self._shape = request, shape
         self._leaves = leaves(request.messages)
-        self._settings: dict[str, Any] = thaw(dict(request.config.settings))
+        self._settings: dict[str, Any] = unspelled(dict(request.config.settings))
+        self._kinds: list[tuple[Any, int]] = [(unspelled(kind), size) for kind, size in shape.head["kinds"]]
         self._parsed: dict[int, Any] = {}
 
     def body(self) -> Any:
-        return self._fill(self._shape.head["body"], self._shape.start)
+        return self._fill(unspelled(self._shape.head["body"]), self._shape.start)
 
     def _fill(self, template: Any, base: int) -> Any:
         if isinstance(template, dict):
@@ -171,7 +189,7 @@ class _Filling:
             case "tool":
                 number: int = place[0]
                 tool = self._request.tools[number]
-                return thaw(dict(tool.parameters)) if place[1] == "parameters" else getattr(tool, place[1])
+                return unspelled(dict(tool.parameters)) if place[1] == "parameters" else getattr(tool, place[1])
             case "items":
                 return self._items(base)
             case "json":
@@ -193,7 +211,7 @@ class _Filling:
     def _items(self, base: int) -> list[Any]:
         found: list[Any] = []
         for kind, count in self._shape.items:
-            template, size = self._shape.head["kinds"][kind]
+            template, size = self._kinds[kind]
             for _ in range(count):
                 found.append(self._fill(template, base))
                 base += size

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from foreword.session.events import MessageSource
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelConfig
+    from foreword.wire.tool_extras import ToolExtras
 
 __all__ = ["NO_CREDITS", "Answered", "Body", "Credit", "Credits", "Heard", "Sent", "Told"]
 
@@ -40,6 +41,7 @@ class Told:
     tools: tuple[ToolSchema, ...]
     history: tuple[Heard, ...]
     shape: Shape | None = None  # None at the level of assembly, or if the body cannot be made again from it
+    tool_extras: tuple[ToolExtras, ...] = ()  # what each tool carries beside its schema
     continues: bool = False  # the server keeps the history, and is only told what is new
 
 

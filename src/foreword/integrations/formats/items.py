@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from foreword.integrations.shape import Shape, leaves, mark
+from foreword.integrations.shape import Shape, leaves, left_in, mark
+from foreword.integrations.spelled import spelled
 from foreword.integrations.told import Heard, Told
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.spans import SEPARATOR
@@ -21,6 +22,8 @@ __all__ = ["History", "Instructions", "content_of", "settings_of", "told_of", "t
 
 _TEXTS: Final = ("text", "input_text", "output_text")
 _CACHE: Final = "cache_control"
+_SERVERS: Final = ("server_label", "mcp_server_name")  # of whose tools there may be several
+_PLAIN: Final = ("type", "function")  # what each tool with a schema is, in the formats that say so
 
 
 class Instructions:
@@ -139,18 +142,27 @@ def tool_of(tool: Mapping[str, Any], at: int, schema: str) -> tuple[ToolSchema, 
         schema: the key of its schema.
     """
     if not isinstance(tool.get("name"), str) or not isinstance(tool.get(schema), dict):
-        name = str(tool.get("name") or tool.get("type") or "tool")
-        return ToolSchema(name, "", dict(tool)), mark("tool", at, "parameters")
+        return ToolSchema(_name_of(tool), "", spelled(tool)), mark("tool", at, "parameters")
     description = tool.get("description")
     template = {**tool, "name": mark("tool", at, "name"), schema: mark("tool", at, "parameters")}
     if isinstance(description, str):
         template["description"] = mark("tool", at, "description")
-    return ToolSchema(tool["name"], description or "", tool[schema]), template
+    return ToolSchema(tool["name"], description or "", spelled(tool[schema])), template
+
+
+def _name_of(tool: Mapping[str, Any]) -> str:
+    """What a tool that is told whole is called: as it says, else as its type says, with the server if it tells one."""
+    kind = str(tool.get("type") or "tool")
+    inner = tool.get(kind)
+    own = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+    name = tool.get("name") or own.get("name")
+    server = next((tool[key] for key in _SERVERS if tool.get(key)), None)
+    return str(name or (f"{kind}:{server}" if server else kind))
 
 
 def settings_of(body: Mapping[str, Any], others: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """All of a body that is a setting, and the template of the body; what else there is has to be put into that."""
-    settings = {key: value for key, value in body.items() if key not in (*others, "model")}
+    settings = {key: spelled(value) for key, value in body.items() if key not in (*others, "model")}
     template: dict[str, Any] = {
         key: mark("model") if key == "model" else mark("setting", key) if key in settings else None for key in body
     }
@@ -165,6 +177,7 @@ def told_of(
     history: History,
     tool: Callable[[Mapping[str, Any], int], tuple[ToolSchema, Any]],
     *,
+    tools_in: Sequence[str] = ("tools",),
     continues: bool = False,
 ) -> Told:
     """What a body says, once its instructions and its history are taken in.
@@ -172,15 +185,19 @@ def told_of(
     Args:
         body: as it was sent.
         settings: see `settings_of`.
-        template: of the body; takes that of the tools.
+        template: of the body; takes those of the tools.
         instructions: of the body.
         history: of the body.
         tool: gives a tool and its template; see `tool_of`.
+        tools_in: the keys of the body that lists of tools stand under.
         continues: see `Told`.
     """
-    tools = [tool(each, at) for at, each in enumerate(body.get("tools", ()))]
-    if "tools" in body:
-        template["tools"] = [of_tool for _, of_tool in tools]
+    tools: list[tuple[ToolSchema, Any]] = []
+    for key in tools_in:
+        if body.get(key) is not None:
+            listed = [tool(each, at) for at, each in enumerate(body[key], len(tools))]
+            template[key] = [of_tool for _, of_tool in listed]
+            tools += listed
     return Told(
         body["model"],
         settings,
@@ -188,5 +205,12 @@ def told_of(
         tuple([schema for schema, _ in tools]),
         tuple(history.heard),
         Shape.of(template, history.items),
+        tuple([_extras(of_tool) for _, of_tool in tools]),
         continues,
     )
+
+
+def _extras(template: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool carries beside its schema. A mark for the cache is none of it, as it is no part of a message."""
+    left = left_in(template)
+    return {key: spelled(value) for key, value in left.items() if key != _CACHE and (key, value) != _PLAIN}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["read"]
 
 _INSTRUCTING: Final = ("system", "developer")
+_TOOLS: Final = ("tools", "functions")  # the second is the elder way
 
 
 def read(body: Mapping[str, Any]) -> Told:
@@ -32,9 +33,9 @@ def read(body: Mapping[str, Any]) -> Told:
             history.end({**message, "content": instructions.content(message["content"])})
         else:
             history.end(_message(message, history))
-    settings, template = settings_of(body, ("messages", "tools"))
+    settings, template = settings_of(body, ("messages", *_TOOLS))
     template["messages"] = mark("items")
-    return told_of(body, settings, template, instructions, history, _tool)
+    return told_of(body, settings, template, instructions, history, _tool, tools_in=_TOOLS)
 
 
 def _message(message: Mapping[str, Any], history: History) -> Any:
