@@ -179,6 +179,7 @@ def test_rebuild(folder: Path) -> None:
         (["show", "nosuch"], "no session's id begins so"),
         (["show", "last@x"], "is no number of a step"),
         (["verify", "nosuch"], "no session's id begins so"),
+        (["verify", "last@3"], "this takes a whole session: foreword log verify last"),
         (["verify", "--head", "abc"], "give the 64 hexadecimal digits"),
         (["head", "last@9"], "has 2 steps"),
         (["rebuild", "--text", "--body"], "give one of them"),
@@ -313,11 +314,24 @@ def test_what_was_erased_says_so(tmp_path: Path) -> None:
     assert "erased" in run("log", "verify", folder=tmp_path).out
 
 
-def test_a_deployment_that_cannot_be_read_is_no_dead_end(tmp_path: Path) -> None:
-    """It is asked where the log is; whoever cannot mend it now is told how to do without it."""
-    assert run("demo", folder=tmp_path).code == 0
-    (tmp_path / "foreword.yaml").write_text("foreword: 1\nplugins: [\n")
-    ran = run("log", "list", folder=tmp_path)
-    assert ran.code == 2
+BROKEN = {
+    "foreword: 1\nplugins: [\n": ["foreword.yaml:3:1: this is no YAML"],
+    "foreword: 1\nlog: {shop: x}\nagents: {a: {model: 7}}\n": ["log.store: is missing", "log.shop", "agents.a.model"],
+    'foreword: 1\nlog: {store: "${env:NOT_SET}"}\n': ["NOT_SET is not set"],
+}
+"""Deployments that do not say where their log is, and what is wrong with each."""
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=["syntax", "keys", "environment"])
+@pytest.mark.parametrize("command", [("log", "list"), ("log", "show"), ("log", "erase", "last@1"), ("cache", "last")])
+def test_a_deployment_that_cannot_be_read_is_no_dead_end(
+    command: tuple[str, ...], text: str, folder: Path, tmp_path: Path
+) -> None:
+    """It is asked where the log is; whoever cannot mend it now is told how to do without it, and all that is wrong."""
+    shutil.copy(folder / "foreword.db", tmp_path)
+    (tmp_path / "foreword.yaml").write_text(text)
+    ran = run(*command, folder=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
     assert "foreword.yaml was asked where the log is; --log STORE reads one without it" in ran.err
-    assert run("log", "list", "--log", "sqlite:foreword.db", folder=tmp_path).code == 0
+    assert all(fault in ran.err for fault in BROKEN[text]), ran.err
+    assert run(*command, "--log", "sqlite:foreword.db", folder=tmp_path).code == 0

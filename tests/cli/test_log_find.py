@@ -110,6 +110,8 @@ def test_nothing(folder: Path) -> None:
         (["--label", "tenant"], "is no label as in ticket=4711"),
         (["--since", "yesterday"], "--since 'yesterday' is no age as in 30d (m, h, d, w), and no date"),
         (["--text", ""], "--text is empty"),
+        (["--section", ""], "--section is empty"),
+        (["--session", "first@2"], '"first@2" names a request, and this takes a whole session: --session first'),
         (["--session", "nobody"], "no session's id begins so"),
     ],
 )

@@ -89,7 +89,7 @@ def test_an_unknown_agent(tmp_path: Path, file: str) -> None:
         (["plugs.py:x", "--agent", "a"], '--agent is for deployment files, and "plugs.py:x" is none'),
         (["foreword.yaml", "--agent", "a", "--scope", "b"], "--agent and --scope both say whose prompt it is"),
         (["foreword.yaml:clerk"], "is shown with: foreword.yaml --agent clerk"),
-        (["."], "or give a deployment file (.yaml, .toml)"),
+        (["."], '"." is a folder; name the deployment file in it: foreword.yaml'),
     ],
 )
 def test_wrong_usage(tmp_path: Path, file: str, arguments: list[str], why: str) -> None:

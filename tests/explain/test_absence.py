@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from tests.explain.support import Clock, Script, a_log, tool
 
-from foreword import AssembleContext, SystemPrompt, ToolProviderResult, ToolSchema
+from foreword import (
+    AssembleContext,
+    AssembledSection,
+    PromptAssembly,
+    SystemPrompt,
+    ToolProviderResult,
+    ToolSchema,
+    render,
+)
 from foreword.errors import EntryRef
 from foreword.explain import Missing, Subject, subject_at, subject_of, why_missing
 from foreword.explain.absence import EntryKind
@@ -179,3 +187,22 @@ async def test_a_step_without_a_trace_says_so() -> None:
         assert missing is not None
         assert missing.reason == "not_recorded"
         assert [part.name for part in subject.sections] == ["#1"]
+
+
+@pytest.mark.anyio
+async def test_a_step_as_it_was_sent_says_what_was_sent() -> None:
+    """What was logged without an assembly, as recorders do, holds what was sent: that is where to look, and nothing that
+    only an agent's loop could have done is advised."""
+    sent = render(PromptAssembly([AssembledSection("rules", "Rules."), AssembledSection("tone", "Kind.")]))
+    async with a_log(clock := Clock()) as log:
+        session = await log.create("s")
+        Script(session, clock).step(sent, "Hi.")
+        await session.flush()
+        subject = await subject_at(log, "s")
+        assert why_missing(subject, "rules") is None
+        missing, no_tool = why_missing(subject, "rule"), why_missing(subject, "rule", "tool")
+        assert missing is not None
+        assert no_tool is not None
+        assert (missing.reason, "s@1/1 is the work of a recorder" in missing.why) == ("not_recorded", True)
+        assert missing.way_out == 'look among what was sent: did you mean "rules"? known names: rules, tone'
+        assert no_tool.way_out == "look among what was sent: there are no known tools"

@@ -116,6 +116,19 @@ def test_explain_what_is_missing(folder: Path) -> None:
     assert document["missing"]["needs"]["reason"] == "never_registered"
 
 
+def test_explain_a_tool_that_the_deployment_denies(tmp_path: Path) -> None:
+    """It is hidden, by which line of the file; mending a listener, or protecting the tool, would work against that."""
+    run("init", folder=tmp_path)
+    file = tmp_path / "foreword.yaml"
+    line = next(at for at, text in enumerate(file.read_text().splitlines(), 1) if "deny: [refund]" in text)
+    arguments = ("explain", "foreword.yaml", "--missing", "refund", "--agent", "trainee")
+    missing = told(run(*arguments, "--json", folder=tmp_path))["missing"]
+    assert (missing["reason"], missing["kind"]) == ("hidden", "tool")
+    assert missing["why"].startswith('tool "refund" is hidden by mask "agents.trainee.tools" of deployment')
+    assert f"(foreword.yaml:{line})" in missing["by"]
+    assert missing["way_out"] == "change the allow or deny list that hides it"
+
+
 def test_explain_what_is_not_missing_at_all(folder: Path) -> None:
     """It is there, and whose it is."""
     ran = run("explain", "clerk.py:build", "--missing", "policy:refunds", folder=folder)
@@ -126,13 +139,36 @@ def test_explain_what_is_not_missing_at_all(folder: Path) -> None:
 
 
 def test_explain_a_logged_text_tells_when_it_was_first_seen(logged: Path) -> None:
-    """With its address and time."""
+    """With its address, and its time in UTC, wherever the machine stands; and in what, if that was something else."""
     ran = run("explain", "k3fa", "No advice.", folder=logged)
-    assert re.search(r"first seen  in k3fa@4/1, 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", ran.out)
+    listed = run("log", "find", "--section", "legal:notice", folder=logged).out
+    moment = re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ", listed)
+    assert moment is not None
+    assert ran.out.endswith(f"first seen  in k3fa@4/1, {moment[0]}\n")
+    elsewhere = run("explain", "k3fa", "No advice.", folder=logged, TZ="Asia/Tokyo")
+    assert elsewhere.out == ran.out
+    still = run("explain", "k3fa@4", "Where is it?", folder=logged).out
+    assert "first seen  in k3fa@1/1, " in still
     document = told(run("explain", "last@2", "Today", "--json", folder=logged))
     assert document["prompt"] == "k3fa@2/1"
     assert document["first_seen"]["address"] == "k3fa@1/1"
     assert document["occurrences"][0]["stretches"][0]["owner"] == "clock"
+
+
+def test_first_seen_means_the_whole_store(tmp_path: Path) -> None:
+    """A text that a section has now stood first in what the user said: there it was first seen."""
+
+    async def fill() -> None:
+        async with open_log(f"sqlite:{tmp_path / 'foreword.db'}") as log:
+            script = Script(await log.create("k3fa"), None)  # type: ignore[arg-type]
+            script.step(rendering("29"), "No advice. please")
+            script.step(rendering("29", notice=True), "Well.")
+            await script.session.flush()
+
+    anyio.run(fill)
+    ran = run("explain", "k3fa", "No advice.", folder=tmp_path)
+    assert ran.out.startswith("System text, ")
+    assert re.search(r"first seen  in k3fa@1/1, .*Z, there in the history, by the user$", ran.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +179,7 @@ def test_explain_a_logged_text_tells_when_it_was_first_seen(logged: Path) -> Non
         (["clerk.py:build", "a", "--kind", "tool"], "--kind goes with --missing"),
         (["clerk.py:build", "be kind."], "other capitals"),
         (["clerk.py:build", "--line", "99"], "it has 6 lines"),
+        (["clerk.py:build", "--missing", ""], "--missing is empty"),
         (["nobody@1", "a"], "foreword.db"),
         (["k3fa", "a", "--agent", "x"], "--agent is for deployments"),
         (["clerk.py:build", "a", "--agent", "x"], "--agent is for deployment files"),
@@ -201,7 +238,7 @@ def test_diff_of_a_step_and_the_one_before(logged: Path) -> None:
     assert "Today is the [-29th-]{+30th+}." in ran.out
     assert "history: 4 messages kept, 0 gone, 2 new" in ran.out
     first = run("diff", "k3fa@1", folder=logged)
-    assert (first.code, "is the first request of its session" in first.err) == (2, True)
+    assert (first.code, "is the first step of its session" in first.err) == (2, True)
     across = run("diff", "k3fa@1", "k3fa@4", "--json", folder=logged)
     assert [(each["kind"], each["name"], each["action"]) for each in told(across)["changes"]] == [
         ("section", "legal:notice", "added"),
@@ -209,6 +246,49 @@ def test_diff_of_a_step_and_the_one_before(logged: Path) -> None:
         ("variable", "today", "changed"),
     ]
     assert told(across)["cache"]["broken_by"]["name"] == "legal:notice"
+
+
+def test_a_retried_step_is_held_against_the_step_before(tmp_path: Path) -> None:
+    """A retry is like the attempt before it, which must not hide what the step changed; an attempt that is written is
+    held against the request before."""
+
+    async def fill() -> None:
+        async with open_log(f"sqlite:{tmp_path / 'foreword.db'}") as log:
+            script = Script(await log.create("k3fa"), None)  # type: ignore[arg-type]
+            script.step(rendering("29"), "Where is it?", attempts=2)
+            script.step(rendering("30"), "And now?", attempts=2)
+            await script.session.flush()
+
+    anyio.run(fill)
+    for address in ("k3fa@2", "k3fa", "last@2.1"):
+        ran = run("diff", address, "--check", folder=tmp_path)
+        assert ran.code == 1
+        assert ran.out.startswith("k3fa@1/2 → k3fa@2/2  ")
+        assert "Today is the [-29th-]{+30th+}." in ran.out
+    assert "variable {{today}}" in run("cache", "k3fa@2", folder=tmp_path).out
+    assert run("diff", "k3fa@2/1", folder=tmp_path).out.startswith("k3fa@1/2 → k3fa@2/1  ")
+    assert run("diff", "k3fa@2/2", "--check", folder=tmp_path) == Ran(0, "k3fa@2/1 → k3fa@2/2  nothing differs\n")
+    assert "is the first step of its session" in run("diff", "k3fa@1", folder=tmp_path).err
+    assert "is the first request of its session" in run("diff", "k3fa@1/1", folder=tmp_path).err
+
+
+def test_a_variable_that_is_no_longer_used(tmp_path: Path) -> None:
+    """Its value went out of the prompt, or came into it; that it was removed or added is not said: it is registered."""
+    deployment(
+        tmp_path,
+        """
+        variables: {company: Acme}
+        agents: {a: {persona: "Clerk of {{company}}."}, b: {persona: Clerk.}}
+        """,
+    )
+    forth = run("diff", "foreword.yaml", "--agent", "a", "--agent", "b", folder=tmp_path)
+    assert "- variable {{company}} of deployment (foreword.yaml:2) no longer used\n  - Acme\n" in forth.out
+    back = run("diff", "foreword.yaml", "--agent", "b", "--agent", "a", "--json", folder=tmp_path)
+    assert [(each["kind"], each["action"]) for each in told(back)["changes"]] == [
+        ("section", "changed"),
+        ("variable", "now used"),
+    ]
+    assert "is there" in run("explain", "foreword.yaml", "--missing", "company", "--agent", "b", folder=tmp_path).out
 
 
 def test_diff_of_two_agents_and_of_nothing(tmp_path: Path) -> None:
@@ -312,8 +392,9 @@ def test_cache_of_one_step_and_of_two_prompts(logged: Path) -> None:
     [
         (["clerk.py:build"], "name a second prompt"),
         (["nobody"], "no address: no session"),
-        (["k3fa@1"], "is the first request of its session"),
+        (["k3fa@1"], "is the first step of its session"),
         (["k3fa", "--profile", "openia"], 'did you mean "openai"'),
+        (["k3fa", "--lifetime", "1h"], '"1h" is no number of seconds; give one from 0 on, as in --lifetime 3600'),
     ],
 )
 def test_cache_refuses_in_one_line(logged: Path, arguments: list[str], message: str) -> None:
@@ -322,6 +403,42 @@ def test_cache_refuses_in_one_line(logged: Path, arguments: list[str], message: 
     ran = run("cache", *arguments, folder=logged)
     assert (ran.code, ran.out) == (2, "")
     assert message.partition(": ")[2] in ran.err if ": " in message else message in ran.err
+
+
+# -- what an argument means ---------------------------------------------------------------------------------------------
+
+VERBS = (("explain", "clerk"), ("tokens",), ("show",), ("lint",), ("diff",), ("cache",))
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+@pytest.mark.parametrize("address", ["last", "k3f"])
+def test_files_and_folders_take_no_address(logged: Path, address: str, verb: tuple[str, ...]) -> None:
+    """What can be an address is one, whatever else bears that name."""
+    command, *rest = verb
+    alone = run(command, address, *rest, folder=logged)
+    (logged / "last").mkdir()
+    (logged / "k3f").touch()
+    assert run(command, address, *rest, folder=logged) == alone
+    assert (alone.code, alone.err.startswith("error: ")) == (0, False)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+def test_a_path_is_a_file(logged: Path, verb: tuple[str, ...]) -> None:
+    """Written as a path it is no address: a deployment, if it is called so; of a folder it is told what to name."""
+    command, *rest = verb
+    other = [str(deployment(logged, ""))] if command in ("diff", "cache") else []
+    (logged / "last").mkdir()
+    (logged / "k3f").touch()
+    folder = run(command, "./last", *other, *rest, folder=logged)
+    assert (folder.code, folder.err) == (
+        2,
+        'error: "./last" is a folder; name the deployment file in it: last/foreword.yaml\n',
+    )
+    file = run(command, "./k3f", *other, *rest, folder=logged)
+    assert (file.code, file.err) == (
+        2,
+        "error: k3f: is no deployment file by its name; call it something.yaml, .yml or .toml\n",
+    )
 
 
 # -- where the log is ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ from foreword import SystemPrompt
 from foreword.errors import DiffMismatchError
 from foreword.explain import Content, RequestMessage, Subject, diff_of, word_diff
 from foreword.explain.listing import applied, edits
+from foreword.explain.telling import diff_lines
 from foreword.explain.words import new_text, old_text
+from foreword.jsonvalue import JsonValue
 from foreword.wire.messages import UserMessage
 from foreword.wire.request import ModelConfig
 
@@ -53,7 +55,7 @@ def test_applying_a_diff_gives_the_new_prompt(old: Subject, new: Subject) -> Non
     assert diff.is_empty == (Content.of(old) == Content.of(new))
     for change in diff.changes:
         assert change.origin.owner in ("acme", "legal")
-        assert (change.action == "added", change.action == "removed") == (
+        assert (change.action in ("added", "now used"), change.action in ("removed", "no longer used")) == (
             change.edit.old is None,
             change.edit.new is None,
         )
@@ -183,6 +185,29 @@ def test_every_kind_of_change_is_told_with_its_owner() -> None:
     assert diff.config == (OPENAI, ModelConfig("openai", "gpt-5.4"))
     assert diff.history is not None
     assert (diff.history.kept, diff.history.gone, diff.history.came) == (1, 0, (UserMessage("Well?"),))
+
+
+def test_a_tool_that_carries_something_else_has_changed() -> None:
+    """What it carries beside its schema is part of it: each key that changed is told, and in JSON, too."""
+
+    def fill(prompt: SystemPrompt) -> None:
+        prompt.owner("shop").tools([tool("find"), tool("refund")])
+
+    def carrying(**extras: JsonValue) -> Subject:
+        subject = a_subject(fill)
+        return replace(subject, tools=(replace(subject.tools[0], extras=extras), subject.tools[1]))
+
+    old, new = carrying(strict=True, level=1, note="x"), carrying(note="x", strict=1, many=[1, 2])
+    diff = diff_of(old, new)
+    (change,) = diff.changes
+    assert (change.name, change.action, change.owner) == ("find", "changed", "shop")
+    told = [("strict", "true", "1"), ("many", "", "[1,2]"), ("level", "1", "")]
+    assert [(key.name, key.old, key.new) for key in change.keys] == told
+    assert change.to_json()["keys"] == [{"key": key, "old": was or None, "new": now or None} for key, was, now in told]
+    said = "changed, key strict true → 1, key many nothing → [1,2], key level 1 → nothing"
+    assert next(diff_lines(diff)).endswith(said)
+    assert diff.apply(Content.of(old)) == Content.of(new) != Content.of(old)
+    assert diff_of(new, new).is_empty
 
 
 def test_a_diff_is_refused_by_another_prompt() -> None:

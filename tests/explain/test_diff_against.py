@@ -80,7 +80,7 @@ def test_an_agent_of_a_deployment_is_held_against_its_past(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["bots/clerk.py:build", "--against", "nothing"], "git rev-parse"),
+        (["bots/clerk.py:build", "--against", "nothing"], 'there is no revision "nothing" in '),
         (["bots/other.py:build", "--against", "v1"], "v1 has no bots/other.py"),
         (["clerk:build", "--against", "v1"], "has no file; with --against name one"),
         (["bots/clerk.py:build", "bots/clerk.py:build", "--against", "v1"], "with --against give one"),

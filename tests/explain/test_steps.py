@@ -6,10 +6,19 @@ import pytest
 from tests.agent.support import Sleeps
 from tests.explain.support import Clock, Script, a_log, tool
 
-from foreword import Agent, Context, SystemPrompt, create_agent, open_log
+from foreword import Agent, Context, SystemPrompt, ToolSchema, create_agent, open_log
 from foreword.agent.models import ModelAdapters
 from foreword.errors import UnknownAddressError
-from foreword.explain import Subject, find_text, subject_at, subject_before, subject_of, subjects, why_missing
+from foreword.explain import (
+    Subject,
+    find_text,
+    session_cache,
+    subject_at,
+    subject_before,
+    subject_of,
+    subjects,
+    why_missing,
+)
 from foreword.session import Log, rebuild
 from foreword.testing import ScriptedModel, call_tools
 from foreword.testing.memory_store import MemoryStore
@@ -162,6 +171,22 @@ async def test_all_attempts_of_a_step_are_requests() -> None:
         await script.session.flush()
         assert [each.title for each in await all_of(log, "s")] == ["s@1/1", "s@1/2", "s@1/3"]
         assert (await subject_at(log, "s")).title == "s@1/3"
+
+
+@pytest.mark.anyio
+async def test_the_order_of_the_keys_of_a_schema_counts() -> None:
+    """Two requests whose tools differ in nothing else differ in their bytes, so what broke the prefix is told."""
+    async with a_log(clock := Clock()) as log:
+        script = Script(await log.create("s"), clock)
+        for keys in (("type", "title"), ("title", "type")):
+            prompt = SystemPrompt(persona="P.")
+            prompt.owner("shop").tools([ToolSchema("find", "Finds it.", dict.fromkeys(keys, "object"))])
+            script.step(prompt.render_sync(), "Hi.")
+        await script.session.flush()
+        (_, step), (one, other) = (await session_cache(log, "s")).steps, await all_of(log, "s")
+    assert one.tools[0].text != other.tools[0].text
+    assert step.broken_by is not None
+    assert (step.broken_by.name, step.broken_by.owner) == ("find", "shop")
 
 
 def test_a_live_subject_stands_alone() -> None:

@@ -16,7 +16,7 @@ from foreword import SystemPrompt
 from foreword.errors import MiscountedTokensError, MissingExtraError, UnknownTokenizerError
 from foreword.explain import Subject, subject_of, tokenizer_for, tokenizer_named, tokens_of
 from foreword.explain.tokenizers import ESTIMATE, KNOWN
-from foreword.explain.tokens import message_text, tool_text
+from foreword.explain.tokens import message_text
 from foreword.wire.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from foreword.wire.request import ModelConfig
 
@@ -32,7 +32,7 @@ FILES = sorted(
 
 def parts_of(subject: Subject) -> list[str]:
     """All texts that are tokenised, each whole."""
-    told = [tool_text(each.schema) for each in subject.tools]
+    told = [each.text for each in subject.tools]
     return [*told, subject.text, subject.snapshot, *(message_text(each.message) for each in subject.messages)]
 
 

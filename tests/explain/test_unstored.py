@@ -89,7 +89,7 @@ async def two_steps(log: Log, change: Change, *, resumed: bool = False, model: s
         ("masked", other_code, "section", "door"),
         ("digests", other_code, "section", "door"),
         ("digests", other_rule, "section", "rules"),
-        ("digests", other_tool, "tool", "gone_1"),
+        ("digests", other_tool, "tool", "search"),
     ],
 )
 async def test_a_change_is_told_though_neither_content_is_there(
@@ -98,11 +98,13 @@ async def test_a_change_is_told_though_neither_content_is_there(
     """Diff and cache name what changed, and show the marks of the two contents."""
     async with MemoryStore() as store, open_log(store, content=content) as log:
         old, new = await two_steps(log, change)
-    [told] = diff_of(old, new, masked=masked).changes
+    [told, *others] = diff_of(old, new, masked=masked).changes
     assert (told.kind, told.name, told.action, told.owner) == (kind, name, "changed", "main")
+    assert [(each.kind, each.name) for each in others] == ([("variable", "code")] if content == "masked" else [])
     broken_by = compare(old, new, masked=masked).broken_by
     assert broken_by is not None
-    assert (broken_by.cause, broken_by.name, broken_by.action) == (kind, name, "changed")
+    cause = ("variable", "code") if content == "masked" else (kind, name)
+    assert (broken_by.cause, broken_by.name, broken_by.action) == (*cause, "changed")
     assert broken_by.old != broken_by.new
     assert broken_by.old.startswith("[")
     assert "hunter" not in repr((told, broken_by))
@@ -133,8 +135,8 @@ async def test_a_salted_mark_says_so() -> None:
     """After a resume the same secret has another mark, which says that it is salted: nobody can tell."""
     async with MemoryStore() as store, open_log(store, content="masked") as log:
         old, new = await two_steps(log, nothing, resumed=True)
-    [told] = diff_of(old, new).changes
-    assert told.name == "door"
+    [told, variable] = diff_of(old, new).changes
+    assert (told.name, variable.name) == ("door", "code")
     assert "[sensitive, salted " in told.old
     assert "[sensitive, salted " in told.new
 
@@ -187,7 +189,13 @@ async def test_reports_say_what_the_log_does_not_hold() -> None:
     async with MemoryStore() as store:
         async with open_log(store, content="digests") as log:
             old, new = await two_steps(log, nothing)
-        named = ("section deployment:persona", "section door", "section rules", "tool 1", "the model and its settings")
+        named = (
+            "section deployment:persona",
+            "section door",
+            "section rules",
+            "tool search",
+            "the model and its settings",
+        )
         assert old.unstored == (*named, "1 message")
         assert new.unstored == (*named, "3 messages")
         assert tokens_of(old).unstored == compare(old, old).unstored == old.unstored

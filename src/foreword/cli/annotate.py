@@ -75,5 +75,5 @@ def _between(text: str, spans: Iterable[Span], screen: Screen) -> Block:
     lines: list[str] = []
     for span in spans:
         told = lines_of(text[span.start : span.end], screen)
-        lines += told[:-1] if span.start == 0 else told[1:-1]
+        lines += told[0 if span.start == 0 else 1 : None if span.end == len(text) else -1]
     return Block(tuple((Stretch(line, None, is_aside=True),) for line in lines))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foreword.cli.logs import log_option
-from foreword.cli.options import json_option, reveal_option, traceback_option
+from foreword.cli.options import json_option, reveal_option, traceback_option, whole
 
 if TYPE_CHECKING:
     from foreword.cli.hiding import Hiding
@@ -25,7 +25,12 @@ __all__ = ["cache"]
 @click.option("--agent", "agents", metavar="NAME", multiple=True, help="Of deployments this agent; twice: of both.")
 @click.option("--profile", metavar="PROVIDER", help="Whose rules to apply; else those of the request's provider.")
 @click.option("--tokenizer", metavar="NAME", help="What to count with; else the one of the model, if it is known.")
-@click.option("--lifetime", type=click.IntRange(min=0), metavar="SECONDS", help="After how long the provider forgets.")
+@click.option(
+    "--lifetime",
+    type=whole("seconds", "--lifetime 3600"),
+    metavar="SECONDS",
+    help="After how long the provider forgets.",
+)
 @click.option("--steps", is_flag=True, help="Of a session, all of its requests, not only those that lost something.")
 @log_option
 @json_option
@@ -55,7 +60,7 @@ def cache(
     said itself.
     """
     from foreword.cli.explain_pair import two
-    from foreword.cli.explain_subject import is_address
+    from foreword.cli.typed import is_address
     from foreword.explain.cache import compare
     from foreword.explain.profiles import profile_named
     from foreword.explain.tokenizers import tokenizer_named
@@ -64,7 +69,7 @@ def cache(
     counter = None if tokenizer is None else tokenizer_named(tokenizer)
     if new is None and len(set(agents)) < 2 and not is_address(target):
         raise click.UsageError("name a second prompt to hold it against; or give a session of the log")
-    if new is None and is_address(target) and "@" not in target:
+    if new is None and is_address(target) and not {"@", "/"} & set(target):
         session = _session(target, rules, counter, lifetime, store, reveal=reveal)
         _tell_session(session, all_steps=steps, as_json=as_json)
         return

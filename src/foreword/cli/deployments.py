@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from foreword.cli.faults import in_one_line, others_code
+from foreword.cli.faults import Fault, in_one_line, others_code
 from foreword.cli.folders import here, sources_from
 from foreword.cli.hiding import Hiding
 from foreword.cli.terminal import warn
-from foreword.compose.files import read_file
+from foreword.compose.files import NAMES, read_file
 from foreword.compose.loading import App, open_deployment
 from foreword.compose.models import note_keys
 from foreword.compose.reading import Reading
@@ -35,9 +35,10 @@ def file_to_read(typed: str | None) -> Path:
 
     Raises:
         DeploymentError: none was named, and there is none.
+        Fault: a folder was named.
     """
     here()
-    return deployment_in(Path()) if typed is None else Path(typed)
+    return deployment_in(Path()) if typed is None else _file(typed)
 
 
 def file_to_run(typed: str | None) -> tuple[Path, bool]:
@@ -46,9 +47,18 @@ def file_to_run(typed: str | None) -> tuple[Path, bool]:
     Raises:
         DeploymentError: none was named, and there is none.
         UntrustedFileError: none was named, and the one that is there is not trusted.
+        Fault: a folder was named.
     """
     here()
-    return (find_deployment(), False) if typed is None else (Path(typed), True)
+    return (find_deployment(), False) if typed is None else (_file(typed), True)
+
+
+def _file(typed: str) -> Path:
+    """A path that was typed, unless it is one of a folder, which whoever means the deployment in it types first."""
+    file = Path(typed)
+    if file.is_dir():
+        raise Fault(f'"{typed}" is a folder; name the deployment file in it: {file / NAMES[0]}')
+    return file
 
 
 class EverythingSet(Mapping[str, str]):

@@ -157,7 +157,8 @@ def _pair_of(
 ) -> Generator[tuple[Looked, Looked]]:
     from foreword.cli.diff_against import at_revision
     from foreword.cli.explain_pair import two
-    from foreword.cli.explain_subject import Wanted, is_address, looked_at
+    from foreword.cli.explain_subject import Wanted, looked_at
+    from foreword.cli.typed import is_address
 
     if against is None:
         with two(old, new, agents, scopes, store) as pair:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, cast
 from foreword.cli.explain_subject import Looked, Wanted, looked_at, title_of
 from foreword.cli.faults import Fault
 from foreword.cli.terminal import say
+from foreword.cli.typed import is_deployment
+from foreword.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -69,7 +71,7 @@ def _checked_out(file: Path, revision: str) -> Generator[tuple[Path, Path]]:
     """A temporary folder with all of a file's repository as it was, and where in it the file's folder is."""
     top = Path(_git(file.parent, "rev-parse", "--show-toplevel").decode().strip())
     inside = file.parent.resolve().relative_to(top.resolve())
-    commit = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").decode().strip()
+    commit = _commit(top, revision)
     with TemporaryDirectory(prefix="foreword-") as folder:
         _check_out(top, commit, Path(folder))
         if not (Path(folder) / inside / file.name).is_file():
@@ -98,7 +100,7 @@ def _file_of(wanted: Wanted) -> tuple[Path, str]:
     from foreword.cli.deployments import file_to_read
 
     typed = wanted.typed
-    if typed is None or ":" not in typed:
+    if typed is None or is_deployment(typed):
         return file_to_read(typed).absolute(), ""
     home, _, name = typed.rpartition(":")
     if not home.endswith(".py"):
@@ -126,6 +128,15 @@ def _rendered(folder: Path, inside: Path, wanted: Wanted, revision: str) -> Subj
         if done.returncode or not answer.exists():
             raise Fault(f"the prompt of {wanted.typed} at {revision} cannot be rendered; the reason stands above")
         return cast("Subject", pickle.loads(answer.read_bytes()))  # the child wrote it, for us alone
+
+
+def _commit(top: Path, revision: str) -> str:
+    try:
+        told = _git(top, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    except Fault as fault:
+        way_out = "name a commit, a branch or a tag, as in HEAD~1; what a shallow clone lacks, git fetch brings"
+        raise Fault(f'there is no revision "{shown(revision)}" in {top}; {way_out}') from fault
+    return told.decode().strip()
 
 
 def _git(folder: Path, *arguments: str) -> bytes:

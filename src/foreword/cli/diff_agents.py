@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from foreword.cli.explain_subject import is_address
 from foreword.cli.explain_words import share
 from foreword.cli.heading import count, heading
 from foreword.cli.table import Column, table
 from foreword.cli.terminal import Piece
+from foreword.cli.typed import is_deployment
 from foreword.explain.telling import thing_words
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def agents_of(old: str, new: str | None, against: str | None) -> Agents:
     """
     from foreword.cli.diff_against import agents_at
 
-    if any(typed is not None and (is_address(typed) or ":" in typed) for typed in (old, new)):
+    if not all(is_deployment(typed) for typed in (old, new)):
         raise click.UsageError("--agent '*' is for deployment files, of which each agent is held against itself")
     if new is None and against is None:
         raise click.UsageError("--agent '*' needs a second deployment, or --against REV, to hold each agent against")

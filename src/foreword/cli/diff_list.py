@@ -23,6 +23,8 @@ __all__ = ["diff_document", "diff_rows", "effect_rows"]
 _STYLES: Final = {
     "added": "green",
     "removed": "red",
+    "now used": "green",
+    "no longer used": "red",
     "moved": "cyan",
     "changed": "yellow",
     "moved and changed": "yellow",
@@ -98,7 +100,7 @@ def _change_rows(change: Change, screen: Screen, *, full: bool) -> Iterator[Row]
     yield from _line(sign, style, change_words(change), screen)
     for each in about(change.origin):
         yield from _line("", "dim", each, screen, indent=_INDENT)
-    if change.action in ("added", "removed"):
+    if change.is_whole:
         yield from _whole(change.new or change.old, sign, style, screen, full=full)
     elif change.words:
         yield from _words(change.words, screen, full=full)

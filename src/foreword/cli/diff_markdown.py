@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from foreword.cli.explain_words import loss_words, share
 from foreword.cli.terminal import escaped
-from foreword.explain.telling import break_words, unstored_words
+from foreword.explain.telling import break_words, key_words, unstored_words
 
 if TYPE_CHECKING:
     from foreword.explain.cache import CacheStep
@@ -47,7 +47,8 @@ def _lines(diff: Diff, effect: CacheStep, tokens: tuple[int, int]) -> Iterator[s
     yield "| what | name | owner | |"
     yield "|---|---|---|---|"
     for change in diff.changes:
-        yield f"| {change.kind} | {_code(change.name)} | {_code(change.owner)} | {change.action} |"
+        keys = "".join(f", {_code(words)}" for words in key_words(change))
+        yield f"| {change.kind} | {_code(change.name)} | {_code(change.owner)} | {change.action}{keys} |"
     if diff.config is not None:
         models = " → ".join("none" if each is None else str(each) for each in diff.config)
         yield f"| model | {_code(models)} | | changed |"

@@ -60,6 +60,8 @@ def explain(
     asked = [each for each in (text, line, missing) if each is not None]
     if len(asked) != 1:
         raise click.UsageError("say what to explain: a TEXT, or --line N, or --missing NAME; one of the three")
+    if missing == "":
+        raise click.UsageError("--missing is empty; say which name to look for")
     if kind is not None and missing is None:
         raise click.UsageError("--kind goes with --missing")
     if contexts and line is None:
@@ -77,9 +79,10 @@ def _tell_origin(
     looked: Looked, wanted: Wanted, text: str | None, line: int | None, *, contexts: bool, as_json: bool
 ) -> None:
     from foreword.cli.explain_list import origin_document, origin_rows
-    from foreword.cli.explain_subject import document, is_address
+    from foreword.cli.explain_subject import document
     from foreword.cli.logs import asked
     from foreword.cli.terminal import Screen, write_json, write_rows
+    from foreword.cli.typed import is_address
     from foreword.explain.finding import first_seen
     from foreword.explain.provenance import explain_line, find_text
 
@@ -91,8 +94,7 @@ def _tell_origin(
     told = found[0].text
     first = None
     if is_address(wanted.typed) and told.strip():
-        section = found[0].stretches[0].section
-        first = asked(wanted.log, lambda log: first_seen(log, told, section=section, masked=not wanted.reveal))
+        first = asked(wanted.log, lambda log: first_seen(log, told, masked=not wanted.reveal))
     if as_json:
         write_json(document(origin_document(subject, found, first), looked.hide))
     else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from foreword.cli.explain_words import when
 from foreword.cli.heading import count, heading
 from foreword.cli.table import Cell, Column, table
 from foreword.cli.terminal import Piece
+from foreword.cli.times import moment
 from foreword.cli.wrapping import wrapped
 from foreword.explain.telling import about
 
@@ -59,7 +59,8 @@ def origin_rows(
     if first is not None:
         yield ()
         version = "" if first.distribution is None else f", then of {first.distribution}"
-        yield from _labelled("first seen", f"in {first.location}, {when(first.time)}{version}", screen)
+        where = "" if _is_same_place(first.occurrence, found[0]) else f", there in {_in_words(first.occurrence)}"
+        yield from _labelled("first seen", f"in {first.location}, {moment(first.time)}{version}{where}", screen)
         if first.unread:
             told = f"{', '.join(first.unread)}: damaged, or of a newer version, so not looked through"
             yield from _labelled("", told, screen)
@@ -77,6 +78,26 @@ def _place(occurrence: Occurrence) -> str:
             return f"Tool {occurrence.name}"
         case "message":
             return f"History, {message}, by {occurrence.name}, {at}"
+
+
+def _is_same_place(one: Occurrence, other: Occurrence) -> bool:
+    return _in_words(one) == _in_words(other)
+
+
+def _in_words(occurrence: Occurrence) -> str:
+    """Where it stands, without what moves from one request to the next."""
+    section = occurrence.stretches[0].section
+    if section is not None:
+        return section
+    match occurrence.place:
+        case "tool":
+            return f"the tool {occurrence.name}"
+        case "message":
+            return f"the history, by {occurrence.name}"
+        case "system":
+            return "the system text"
+        case "contexts":
+            return "the runtime contexts"
 
 
 def _record(stretch: Stretch, screen: Screen) -> tuple[Cell, ...]:
@@ -134,7 +155,7 @@ def there_rows(subject: Subject, name: str, screen: Screen) -> Iterator[Row]:
     whose: list[tuple[str, Origin]] = [(part.kind, part.origin) for part in parts if part.name == name]
     whose += [("tool", tool.origin) for tool in subject.tools if tool.name == name]
     whose += [("variable", variable.origin) for variable in subject.variables if variable.name == name]
-    where = count(len(whose), "time") if whose else "though no text of it refers to it"
+    where = count(len(whose), "time") if whose else _why_unseen(subject, name)
     yield from heading(f'"{name}" is there', f"in {subject.title}, {where}", screen)
     events = subject.trace.about(name)
     if whose or events:
@@ -143,6 +164,16 @@ def there_rows(subject: Subject, name: str, screen: Screen) -> Iterator[Row]:
         yield from _labelled(kind, "; ".join((str(origin), *about(origin))), screen)
     for at, event in enumerate(events):  # what it shadows, say, or who changed it
         yield from _labelled("" if at else "story", str(event), screen, "dim")
+
+
+def _why_unseen(subject: Subject, name: str) -> str:
+    """Why nothing is to be seen of what is there all the same."""
+    left = [stage.left for stage in subject.trace.stages[-1:]]
+    said = [kind for kind in ("section", "context", "tool") if any(name in each[f"{kind}s"] for each in left)]
+    if not said:
+        return "though no text of it refers to it"
+    lost = ", and what it says is not in the log" if subject.unstored else ""
+    return f"as a {said[0]}, by the trace of its step{lost}"
 
 
 def _labelled(label: str, text: str, screen: Screen, style: str = "") -> Iterator[Row]:

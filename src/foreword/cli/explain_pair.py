@@ -21,7 +21,8 @@ def two(
     old: str, new: str | None, agents: tuple[str, ...], scopes: tuple[str, ...], log: str | None
 ) -> Generator[tuple[Looked, Looked]]:
     """The two prompts that are meant, one after the other: two deployments need not be open at once."""
-    from foreword.cli.explain_subject import Looked, Wanted, is_address, looked_at
+    from foreword.cli.explain_subject import Looked, Wanted, looked_at
+    from foreword.cli.typed import is_address
 
     names = [_pair(agents, "--agent"), _pair(scopes, "--scope")]
     if new is None and is_address(old):
@@ -52,5 +53,6 @@ def _last_two(address: str, log: str | None) -> tuple[Subject, Subject]:
 
     before, now = asked(log, lambda opened: subject_pair(opened, address))
     if before is None:
-        raise Fault(f'"{address}" is the first request of its session; name a second prompt to hold it against')
+        what = "request" if "/" in address else "step"
+        raise Fault(f'"{address}" is the first {what} of its session; name a second prompt to hold it against')
     return before, now

@@ -11,6 +11,7 @@ import click
 
 from foreword.cli.hiding import Hiding
 from foreword.cli.logs import asked
+from foreword.cli.typed import is_address, is_deployment
 from foreword.errors import shown
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from foreword.prompt.rendering import Rendering
     from foreword.wire.request import ModelConfig
 
-__all__ = ["Looked", "Wanted", "document", "is_address", "logged_subject", "looked_at", "refuse_names", "title_of"]
-
-_FILES = (".yaml", ".yml", ".toml")
+__all__ = ["Looked", "Wanted", "document", "logged_subject", "looked_at", "refuse_names", "title_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,6 @@ class Looked:
         from foreword.explain.masking import masked
 
         return cls(subject, subject if reveal else masked(subject), hide or Hiding())
-
-
-def is_address(typed: str | None) -> bool:
-    """Whether an argument names a step of a log: it is no file, and no ``module:name``."""
-    return typed is not None and ":" not in typed and not typed.endswith(_FILES) and not Path(typed).exists()
 
 
 def refuse_names(address: str, agent: str | None, scope: str | None) -> None:
@@ -143,7 +137,7 @@ def logged_subject(address: str, log: str | None) -> Subject:
 
 def _rendered(wanted: Wanted) -> AbstractContextManager[Shown]:
     typed = wanted.typed
-    if typed is None or ":" not in typed:
+    if typed is None or is_deployment(typed):
         if wanted.agent is not None and wanted.scope is not None:
             raise click.UsageError("--agent and --scope both say whose prompt it is; give one of them")
         from foreword.cli.agents import rendered as rendered_deployment

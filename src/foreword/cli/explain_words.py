@@ -1,14 +1,13 @@
-"""How losses, shares and moments are said in one line; owners and places are in `foreword.explain.telling`."""
+"""How losses and shares are said in one line; owners and places are in `foreword.explain.telling`."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from foreword.explain.cache import CacheStep
 
-__all__ = ["loss_words", "money", "share", "when"]
+__all__ = ["loss_words", "money", "share"]
 
 
 def loss_words(step: CacheStep) -> str:
@@ -27,8 +26,3 @@ def money(dollars: float) -> str:
 def share(part: float) -> str:
     """A share of a whole, in per cent."""
     return f"{part:.0%}"
-
-
-def when(milliseconds: int) -> str:
-    """A time, in the zone that the machine is in."""
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")

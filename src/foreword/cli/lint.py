@@ -66,7 +66,7 @@ def lint(
     What is known and meant is ignored, with a reason, in the deployment: lint: {ignore: {FW104: "…"}}. With findings
     the exit code is 1.
     """
-    from foreword.cli.explain_subject import is_address
+    from foreword.cli.typed import is_address
 
     if list_rules:
         if target is not None or agent is not None or deep:

@@ -11,13 +11,14 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from foreword.cli.faults import Fault, in_one_line, paragraph
-from foreword.cli.lint_target import Asked, Target, asking, is_deployment
+from foreword.cli.lint_target import Asked, Target, asking
+from foreword.cli.typed import is_deployment
 from foreword.explain.lint.clock import can_move_clock, moved_clock
 from foreword.explain.lint.gathering import Wanted, agather
 from foreword.explain.lint.processes import Run
@@ -96,7 +97,7 @@ def _carry_out(task: dict[str, Any]) -> None:
 
     async def ask(asked: Asked) -> Run:
         wanted = Wanted(asked.prompt, AssembleContext(), asked.agents, again=False, section_tokens=1)
-        return Run.of(await agather(wanted), task["variation"])
+        return Run.of(replace(await agather(wanted), hide=asked.hide), task["variation"])
 
     with moved_clock() if task["moved"] else nullcontext(), asking(target, "linting", ask) as answer:
         Path(task["file"]).write_text(json.dumps(answer.value.to_json()), "utf-8")

@@ -13,6 +13,7 @@ from foreword.cli.faults import Fault
 from foreword.cli.folders import sources_from
 from foreword.cli.hiding import Hiding
 from foreword.cli.targets import answered
+from foreword.cli.typed import is_deployment
 from foreword.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from foreword.kernel.scope import ScopeKey
     from foreword.prompt.system_prompt import SystemPrompt
 
-__all__ = ["Asked", "Target", "asking", "is_deployment"]
+__all__ = ["Asked", "Target", "asking"]
 
 T = TypeVar("T")
 
@@ -61,11 +62,6 @@ class Answer(Generic[T]):
     value: T
     name: str  # of the target
     hide: Hiding
-
-
-def is_deployment(typed: str | None) -> bool:
-    """Whether a deployment is meant, by its suffix, or since nothing was typed."""
-    return typed is None or typed.endswith((".yaml", ".yml", ".toml"))
 
 
 @contextmanager

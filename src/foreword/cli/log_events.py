@@ -6,11 +6,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from foreword.cli.times import iso
+from foreword.explain.unstored import lost_tools
 from foreword.jsonvalue import thaw
 from foreword.prompt.digest import Digests
 from foreword.session import events
 from foreword.session.encoding import EVENT_TYPES
 from foreword.session.masking import masked_event
+from foreword.session.placeholders import config_in_place
 from foreword.wire.messages import AssistantMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -54,11 +56,13 @@ def _told(event: events.Event) -> dict[str, Any]:
 
 
 def _header(header: RequestHeader) -> dict[str, Any]:
+    """A header as JSON, with null for what the log does not hold."""
+    lost = lost_tools(header)
     return {
-        "config": header.config.to_json(),
-        "system_digest": system_digest(header),
+        "config": None if header.config == config_in_place() else header.config.to_json(),
+        "system_digest": None if header.in_place else system_digest(header),
         "sections": len(header.sections),
-        "tools": [tool.name for tool in header.tools],
+        "tools": [None if at in lost else tool.name for at, tool in enumerate(header.tools)],
     }
 
 

@@ -10,7 +10,7 @@ from foreword.cli.logs import log_option
 from foreword.cli.options import json_option, reveal_option, traceback_option
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from foreword.cli.table import Cell
@@ -56,12 +56,15 @@ def find(
     What is sensitive is not looked through, unless --reveal is given.
     """
     from foreword.cli.criteria import age_or_date, label
-    from foreword.cli.logs import asked
+    from foreword.cli.logs import asked, check_session
     from foreword.cli.terminal import UNBOUNDED, Screen, warn, write_json, write_rows
     from foreword.explain.finding import find_steps
 
-    if text == "":
-        raise click.UsageError("--text is empty, and every request holds that")
+    for option, value in (("--text", text), ("--section", section)):
+        if value == "":
+            raise click.UsageError(f"{option} is empty; say what to look for")
+    if session is not None:
+        check_session(session, "--session")
     borne = dict(map(label, labels))
     moment = None if since is None else _milliseconds(age_or_date(since, "--since"))
 
@@ -81,6 +84,8 @@ def find(
         write_rows(_rows(found, screen, has_text=text is not None), screen)
         for fault in unread:
             warn(f"not looked through: {fault}")
+    if borne:
+        _tell_unstored(asked(store, lambda log: _without_labels(log, borne, session)))
     return _UNREAD if unread else 0 if found else _NOTHING
 
 
@@ -98,6 +103,30 @@ async def _look_through(
         except (DamagedLogError, NewerLogError) as fault:
             unread.append(fault)
     return found, unread
+
+
+async def _without_labels(log: Log, borne: Mapping[str, str], session: str | None) -> int:
+    """Of how many sessions nobody can tell whether they bear the labels: they do by name, and a value is not stored."""
+    from foreword.errors import DamagedLogError, NewerLogError
+    from foreword.session.placeholders import ERASED, NOT_STORED
+
+    unknown = 0
+    for name in [info.id for info in await log.sessions()] if session is None else [session]:
+        try:
+            held = (await log.start_of(name)).labels
+        except (DamagedLogError, NewerLogError):  # which is told already
+            continue
+        lost = {each for each in borne if held.get(each) in (ERASED, NOT_STORED)}
+        unknown += bool(lost) and all(each in lost or held.get(each) == value for each, value in borne.items())
+    return unknown
+
+
+def _tell_unstored(sessions: int) -> None:
+    from foreword.cli.heading import count
+    from foreword.cli.terminal import warn
+
+    if sessions:
+        warn(f"{count(sessions, 'session')} may fit as well: the values of their labels are not stored, or were erased")
 
 
 def _milliseconds(told: datetime | timedelta) -> int:

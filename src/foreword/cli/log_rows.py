@@ -13,8 +13,10 @@ from foreword.cli.wrapping import padded, wrapped
 from foreword.integrations.shape import SHAPE
 from foreword.session import events
 from foreword.session.events import RUNTIME_CONTEXT
+from foreword.session.placeholders import NOT_STORED, config_in_place
 from foreword.session.repair import REQUEST_OUTCOME_UNKNOWN
 from foreword.wire.request import canonical_json
+from foreword.wire.tool_extras import TOOL_EXTRAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,8 +117,9 @@ class Teller:
         header = told.header
         if told.reason is None or header is None:
             return
-        size = f"{count(len(header.sections), 'section')}, {count(len(header.system), 'character')}"
-        whole = f"{told.reason}: {header.config}, {size}, {count(len(header.tools), 'tool')}"
+        characters = f"{NOT_STORED} characters" if header.in_place else count(len(header.system), "character")
+        size = f"{count(len(header.sections), 'section')}, {characters}"
+        whole = f"{told.reason}: {_model(header.config)}, {size}, {count(len(header.tools), 'tool')}"
         yield from self._said("prompt", whole, "cyan")
         for line in () if told.changes is None else _changes(told.changes):
             yield from self._said("", line, "cyan")
@@ -143,7 +146,8 @@ class Teller:
         if told is None or told.header is None:
             return []
         tools = count(len(told.header.tools), "tool")
-        return [f"system {system_digest(told.header)[:_DIGEST]}", tools, count(told.messages, "message")]
+        system = NOT_STORED if told.header.in_place else system_digest(told.header)[:_DIGEST]
+        return [f"system {system}", tools, count(told.messages, "message")]
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
@@ -165,8 +169,8 @@ class Teller:
                 yield from self._said("compacted", f"{what}: {event.message.text}", "yellow")
             case events.ContentErased():
                 yield from self._said("erased", f"{count(len(event.blobs), 'content')} emptied on purpose", "yellow")
-            case events.Note(name=name) if name == SHAPE:
-                return  # how a recorded body was written; `log rebuild --body` reads it
+            case events.Note(name=name) if name in (SHAPE, TOOL_EXTRAS):
+                return  # how a recorded body was written, and what its tools carried; other commands tell of them
             case events.Note():
                 yield from self._said("note", f"{event.name} {canonical_json(event.data).decode()}")
             case events.UnknownEvent():
@@ -218,6 +222,10 @@ def _change(change: Change) -> str:
     how = "" if change.action in _ACTIONS else f", {change.action}"
     before = "" if change.old_owner is None else f", before of {change.old_owner}"
     return f"{mark} {change.kind} {change.name} of {change.owner}{how}{before}"
+
+
+def _model(config: ModelConfig) -> str:
+    return NOT_STORED if config == config_in_place() else str(config)
 
 
 def _config(config: ModelConfig | None) -> str:

@@ -37,9 +37,12 @@ def verify(*, session: str | None, head: str | None, store: str | None, as_json:
     write a new chain as well; against that helps a digest that was kept elsewhere (--head).
     """
     from foreword.cli.faults import Fault
-    from foreword.cli.logs import asked
+    from foreword.cli.logs import asked, check_session
     from foreword.cli.terminal import UNBOUNDED, Screen, warn, write_json, write_rows
     from foreword.session.store.sqlite import weakness
+
+    if session is not None:
+        check_session(session, "foreword log verify")
 
     async def ask(log: Log) -> Verification:
         return await _verified(log, session, head)

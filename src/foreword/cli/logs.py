@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from foreword.errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from foreword.session.log import Log
 
-__all__ = ["asked", "changed", "given_store", "log_option", "store_to_read", "warn_of_masks"]
+__all__ = ["asked", "changed", "check_session", "given_store", "log_option", "store_to_read", "warn_of_masks"]
 
 C = TypeVar("C", bound="Callable[..., Any]")
 T = TypeVar("T")
@@ -73,6 +76,24 @@ def _store_of(file: Path) -> str:
         reading.faults.check()
     assert reading.deployment is not None  # noqa: S101 - without faults there is one
     return store_of(reading.deployment, Secrets(os.environ), os.environ)
+
+
+def check_session(typed: str, command: str) -> None:
+    """See that what is to be a session is no address of a step in it.
+
+    Args:
+        typed: what was typed.
+        command: what is to be typed instead, without the session.
+
+    Raises:
+        Fault: it is one.
+    """
+    from foreword.cli.faults import Fault
+
+    session = re.split("[@/]", typed, maxsplit=1)[0]
+    if session != typed:
+        what = f'"{shown(typed)}" names a request, and this takes a whole session'
+        raise Fault(f"{what}: {command} {shown(session) or 'SESSION'}")
 
 
 def warn_of_masks() -> None:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import click
 
-__all__ = ["TRACEBACK", "json_option", "reveal_option", "traceback_option"]
+from foreword.errors import shown
+
+__all__ = ["TRACEBACK", "json_option", "reveal_option", "traceback_option", "whole"]
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 TRACEBACK: Final = "foreword.traceback"
 """Where `click.Context.meta` keeps whether a traceback is wanted."""
+
+
+def whole(unit: str, example: str) -> Callable[[str], int]:
+    """The type of an option that takes a whole number from 0 on; where something else is typed its unit is told.
+
+    Args:
+        unit: what is counted, in the plural.
+        example: the option with a number, as it is typed.
+    """
+
+    def number(typed: str) -> int:
+        if re.fullmatch("[0-9]{1,15}", typed) is None:
+            raise click.BadParameter(f'"{shown(typed)}" is no number of {unit}; give one from 0 on, as in {example}')
+        return int(typed)
+
+    return number
 
 
 def json_option(command: C) -> C:

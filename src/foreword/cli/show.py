@@ -68,10 +68,12 @@ def show(
             write_json(document(shown))
         elif annotate or tools or trace:
             from foreword.cli.report import report
+            from foreword.cli.unstored_list import unstored_rows
 
             asked: dict[Part, bool] = {"prompt": annotate, "contexts": contexts, "tools": tools, "trace": trace}
             screen = Screen.of_stdout(shown.hide.name)
             write_rows(report(shown, [part for part, wanted in asked.items() if wanted], screen), screen)
+            write_rows(unstored_rows(screen, shown.unstored), screen)
         else:
             spans = shown.snapshot_spans if contexts else shown.spans
             if spans.text != (shown.rendering.snapshot if contexts else shown.rendering.text):
@@ -82,14 +84,15 @@ def show(
 def _rendered(
     target: str | None, agent: str | None, scope: str | None, store: str | None
 ) -> AbstractContextManager[Shown]:
-    from foreword.cli.explain_subject import is_address, refuse_names
+    from foreword.cli.explain_subject import refuse_names
+    from foreword.cli.typed import is_address, is_deployment
 
     if target is not None and is_address(target):
         refuse_names(target, agent, scope)
         from foreword.cli.show_log import logged
 
         return logged(target, store)
-    if target is None or target.endswith((".yaml", ".yml", ".toml")):
+    if target is None or is_deployment(target):
         if agent is not None and scope is not None:
             raise click.UsageError("--agent and --scope both say whose prompt it is; give one of them")
         from foreword.cli.agents import rendered as rendered_deployment

@@ -35,7 +35,7 @@ def logged(address: str, store: str | None) -> Generator[Shown]:
         SessionError: there is no such step, or it cannot be read.
     """
     subject = logged_subject(address, store)
-    yield Shown(_Logged(subject), None, title=f"Prompt of {subject.title}")
+    yield Shown(_Logged(subject), None, title=f"Prompt of {subject.title}", unstored=subject.unstored)
 
 
 @dataclass(frozen=True)

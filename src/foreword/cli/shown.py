@@ -93,6 +93,7 @@ class Shown:
     hide: Hiding = field(default_factory=Hiding)  # of what is said about the prompt
     reveal: bool = False  # show what is sensitive, too
     title: str = ""  # what it is, if it is of no scope
+    unstored: tuple[str, ...] = ()  # in words, what of it the log does not hold
 
     @property
     def spans(self) -> Spans:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foreword.cli.logs import log_option
-from foreword.cli.options import json_option, traceback_option
+from foreword.cli.options import json_option, traceback_option, whole
 
 if TYPE_CHECKING:
     from foreword.explain.tokens import TokenReport
@@ -22,7 +22,10 @@ _FINDINGS = 1
 @click.option("--agent", metavar="NAME", help="The prompt of this agent of the deployment.")
 @click.option("--scope", metavar="NAME", help="The prompt of this scope; 'global' is that of no scope.")
 @click.option(
-    "--budget", type=click.IntRange(min=0), metavar="N", help="Exit with 1 if the whole has more than N tokens."
+    "--budget",
+    type=whole("tokens", "--budget 4000"),
+    metavar="N",
+    help="Exit with 1 if the whole has more than N tokens.",
 )
 @click.option("--tokenizer", metavar="NAME", help="What to count with; else the one of the model, if it is known.")
 @log_option

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from foreword.explain.tokens import OwnerCost as OwnerCost
     from foreword.explain.tokens import TokenReport as TokenReport
     from foreword.explain.tokens import tokens_of as tokens_of
+    from foreword.explain.tool_keys import KeyChange as KeyChange
     from foreword.explain.words import Piece as Piece
     from foreword.explain.words import word_diff as word_diff
 
@@ -79,6 +80,7 @@ _HOMES = {
     "foreword.explain.subject": ("Part", "PartTool", "RequestMessage", "Subject", "Variable", "subject_of"),
     "foreword.explain.tokenizers": ("Tokenizer", "tokenizer_for", "tokenizer_named"),
     "foreword.explain.tokens": ("Cost", "OwnerCost", "TokenReport", "tokens_of"),
+    "foreword.explain.tool_keys": ("KeyChange",),
     "foreword.explain.words": ("Piece", "word_diff"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -94,6 +96,7 @@ __all__ = [
     "FirstSeen",
     "FoundStep",
     "HistoryChange",
+    "KeyChange",
     "Layout",
     "Missing",
     "Occurrence",

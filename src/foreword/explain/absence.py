@@ -6,6 +6,7 @@ one word, and, where a section went with a tool, why that tool is not there.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, get_args
 
@@ -102,7 +103,7 @@ def why_missing(subject: Subject, name: str, kind: EntryKind | None = None) -> M
     if _is_there(subject, name, kind):
         return None
     if not subject.trace.stages:
-        return _not_recorded(subject, name)
+        return _not_recorded(subject, name, kind)
     absence = subject.trace.absence(name, kind)
     if absence is None:  # a context that is not in the snapshot that the model sees, say, but in the one of its step
         return None
@@ -113,19 +114,27 @@ def why_missing(subject: Subject, name: str, kind: EntryKind | None = None) -> M
 
 
 def _is_there(subject: Subject, name: str, kind: EntryKind | None) -> bool:
+    return name in _names_in(subject, kind)
+
+
+def _names_in(subject: Subject, kind: EntryKind | None) -> set[str]:
     names: dict[EntryKind, set[str]] = {
         "section": {part.name for part in subject.sections},
         "context": {part.name for part in subject.contexts},
         "tool": {tool.name for tool in subject.tools},
         "variable": {variable.name for variable in subject.variables},
     }
-    return any(name in names[each] for each in (KINDS if kind is None else (kind,)))
+    return {name for each in (KINDS if kind is None else (kind,)) for name in names[each]}
 
 
-def _not_recorded(subject: Subject, name: str) -> Missing:
+def _not_recorded(subject: Subject, name: str, kind: EntryKind | None) -> Missing:
+    if subject.is_recorded:
+        sent, what = _names_in(subject, kind), "names" if kind is None else f"{kind}s"
+        why = f"{subject.title} is the work of a recorder, which sees what is sent, and not what was left out, or why"
+        return Missing(name, "not_recorded", why, f"look among what was sent: {did_you_mean(name, sent, what)}", kind)
     why = f"{subject.title} was logged without what explains it, so nobody can say"
     way_out = "log steps with step_trace(rendering), as the agent's loop does"
-    return Missing(name, "not_recorded", why, way_out)
+    return Missing(name, "not_recorded", why, way_out, kind)
 
 
 def _never_registered(trace: Trace, name: str, kind: EntryKind | None, events: tuple[TraceEvent, ...]) -> Missing:
@@ -145,12 +154,13 @@ def _missing(subject: Subject, absence: Absence, event: TraceEvent, events: tupl
     reason, detail = _reason(event)
     whose = f'{event.kind} "{shown(absence.name)}"{"" if event.owner is None else f" of {shown(event.owner)}"}'
     why, way_out = _SENTENCES[reason]
-    facts: dict[str, Any] = {"whose": whose, "by": event.by or "somebody", "detail": detail, "kind": event.kind}
+    by = event.by if reason != "hidden" else _mask_behind(event) or event.by
+    facts: dict[str, Any] = {"whose": whose, "by": by or "somebody", "detail": detail, "kind": event.kind}
     needs = None if reason != "requires_tools" else why_missing(subject, detail, "tool")
     told = events or (event,)
     return Missing(
         absence.name, reason, why.format(**facts), way_out.format(**facts),
-        event.kind, event.owner, event.scope, event.by, needs, told,
+        event.kind, event.owner, event.scope, by, needs, told,
     )  # fmt: skip
 
 
@@ -158,6 +168,8 @@ def _reason(event: TraceEvent) -> tuple[Reason, str]:
     """The reason in one word, and what more there is to say: an error, a tool."""
     told = event.reason or event.action
     word, colon, detail = told.partition(":")
+    if _mask_behind(event) is not None:
+        return "hidden", ""
     if event.action in ("removed", "empty", "shadowed") and not event.reason:
         return cast("Reason", event.action), ""
     if told == "no value":
@@ -166,6 +178,15 @@ def _reason(event: TraceEvent) -> tuple[Reason, str]:
         return cast("Reason", word), detail.strip() if colon else ""
     return "skipped", told
 
+
+def _mask_behind(event: TraceEvent) -> str | None:
+    """The mask of a deployment that took a tool out, which is a listener where the tool is no registry's; else None."""
+    match = None if event.kind != "tool" or event.by is None else _MASK.fullmatch(event.by)
+    return None if match is None or event.action != "removed" else f"mask {match['mask']}"
+
+
+_MASK: Final = re.compile(r'listener (?P<mask>"agents\..+\.tools" of deployment\b.*)')
+"""How traces call what `foreword.compose.masks` makes of an agent's ``tools: {allow, deny}``."""
 
 _SENTENCES: Final[dict[str, tuple[str, str]]] = {
     "shadowed": (

@@ -13,7 +13,8 @@ from foreword.explain.layout import common_prefix
 from foreword.explain.listing import Named, keyed, moved_keys
 from foreword.explain.provenance import origin_to_json
 from foreword.explain.subject import Part, PartKind
-from foreword.explain.tokens import message_text, tool_text
+from foreword.explain.tokens import message_text
+from foreword.explain.tool_keys import first_changed_key
 from foreword.explain.unstored import MARK
 from foreword.prompt.origin import Origin
 
@@ -43,7 +44,9 @@ class Break:
         origin: whose it is; None for what is nobody's: the model, the history, a lifetime.
         inside: of a variable, the section or context that it stands in.
         inside_kind: which of the two it is.
-        at: code points from the beginning of that section, context or schema to the difference.
+        key: of a tool whose schema is as it was, which of its further keys is not, as ``strict``; old and new are its
+            values as JSON.
+        at: code points from the beginning of that section, context or tool to the difference.
         old: what stood there before, cut to what differs; empty if nothing did.
         new: what stands there now.
     """
@@ -57,6 +60,7 @@ class Break:
     old: str = ""
     new: str = ""
     inside_kind: PartKind | None = None
+    key: str | None = None
 
     @property
     def owner(self) -> str | None:
@@ -73,6 +77,7 @@ class Break:
             **(nobody if self.origin is None else origin_to_json(self.origin)),
             "inside": self.inside,
             "inside_kind": self.inside_kind,
+            "key": self.key,
             "at": self.at,
             "old": self.old,
             "new": self.new,
@@ -146,11 +151,11 @@ def _tool(old: Layout, new: Layout, before: Block, after: Block) -> Break:
     """The tools differ first where these two blocks stand; one of the two may be what follows the tools."""
     was, now = before.tool, after.tool
     if was is not None and now is not None and was.name == now.name:
-        texts = tool_text(was.schema), tool_text(now.schema)
-        return Break("tool", now.name, "changed", now.origin, None, common_prefix(*texts), *excerpts(*texts))
+        key, at = first_changed_key(was, now), common_prefix(was.text, now.text)
+        told = excerpts(was.text, now.text) if key is None else excerpts(key.old, key.new)
+        return Break("tool", now.name, "changed", now.origin, None, at, *told, key=None if key is None else key.name)
     culprit, action = _who_moved(old.subject.tools, new.subject.tools, was, now)
-    text = tool_text(culprit.schema)
-    return Break("tool", culprit.name, action, culprit.origin, None, 0, *_came_or_went(action, text))
+    return Break("tool", culprit.name, action, culprit.origin, None, 0, *_came_or_went(action, culprit.text))
 
 
 def _who_moved(old: Sequence[N], new: Sequence[N], was: N | None, now: N | None) -> tuple[N, BreakAction]:

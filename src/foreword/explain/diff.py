@@ -14,8 +14,9 @@ from foreword.explain.listing import Edit, applied, edits
 from foreword.explain.masking import masked_pair
 from foreword.explain.provenance import origin_to_json
 from foreword.explain.subject import Part, PartTool, Variable
+from foreword.explain.tool_keys import KeyChange, changed_keys
 from foreword.explain.words import Piece, word_diff
-from foreword.wire.request import canonical_json, tool_to_json
+from foreword.wire.request import canonical_json
 
 if TYPE_CHECKING:
     from foreword.explain.subject import RequestMessage, Subject
@@ -27,8 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["Action", "Change", "ChangeKind", "Content", "Diff", "HistoryChange", "compared", "diff_of"]
 
 ChangeKind: TypeAlias = Literal["section", "context", "variable", "tool"]
-Action: TypeAlias = Literal["added", "removed", "moved", "changed", "moved and changed", "taken over"]
-"""``taken over``: the text is the same, and somebody else's, or of another version."""
+Action: TypeAlias = Literal[
+    "added", "removed", "now used", "no longer used", "moved", "changed", "moved and changed", "taken over"
+]
+"""What became of something; stable words.
+
+``now used``, ``no longer used``: of a variable, whose value came into the prompt or went out of it; whether it is
+registered there, too, is another question. ``taken over``: the text is the same, and somebody else's, or of another
+version.
+"""
 
 
 class _Owned(Protocol):
@@ -72,16 +80,27 @@ class Change:
         """What became of it, in words."""
         edit = self.edit
         if edit.old is None:
-            return "added"
+            return "now used" if self.kind == "variable" else "added"
         if edit.new is None:
-            return "removed"
+            return "no longer used" if self.kind == "variable" else "removed"
         if edit.is_moved:
             return "moved and changed" if self.words else "moved"
         return "changed" if self.words else "taken over"
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it came or went as a whole."""
+        return self.edit.old is None or self.edit.new is None
+
+    @property
+    def keys(self) -> tuple[KeyChange, ...]:
+        """Of a tool that changed, what became of the keys that it carries behind its schema."""
+        old, new = self.edit.old, self.edit.new
+        return changed_keys(old, new) if isinstance(old, PartTool) and isinstance(new, PartTool) else ()
+
+    @property
     def old(self) -> str:
-        """Its text before; of a tool its schema as JSON; empty for one that came."""
+        """Its text before; of a tool all of it as JSON; empty for one that came."""
         return "" if self.edit.old is None else _text(self.edit.old)
 
     @property
@@ -102,6 +121,7 @@ class Change:
             "old": None if self.edit.old is None else self.old,
             "new": None if self.edit.new is None else self.new,
             "words": [piece.to_json() for piece in self.words],
+            "keys": [key.to_json() for key in self.keys],
         }
 
     @property
@@ -317,9 +337,7 @@ def _whose(origin: Origin) -> tuple[str, str | None, str | None, str | None]:
 
 
 def _text(one: Part | PartTool | Variable) -> str:
-    if isinstance(one, Part):
-        return one.text
-    return one.value if isinstance(one, Variable) else canonical_json(tool_to_json(one.schema)).decode()
+    return one.value if isinstance(one, Variable) else one.text
 
 
 def _counts(one: Part | PartTool) -> JsonValue:

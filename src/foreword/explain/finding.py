@@ -11,6 +11,7 @@ from foreword.explain.masking import Masker
 from foreword.explain.provenance import find_text, texts_of, texts_of_tool
 from foreword.explain.steps import subjects
 from foreword.explain.unstored import is_lossy
+from foreword.wire.tool_extras import extras_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,7 +174,7 @@ class _Search:
     def __init__(self, text: str | None, section: str | None, *, masked: bool) -> None:
         self._text, self._section = text, section
         self._masker = Masker() if masked else None
-        self._head: tuple[object, bool] = (None, False)  # a header, and whether it holds the text
+        self._head: tuple[object, object, bool] = (None, None, False)  # header, keys of its tools; whether it is there
         self._names: tuple[object, bool] = (None, False)  # what names depend on, and whether the section is one
         self._messages: tuple[RequestMessage, ...] = ()  # of the request before
         self._in_messages: list[bool] = [False]  # whether one of the first so many holds it
@@ -194,14 +195,14 @@ class _Search:
         text = self._text
         if text is None or (self._masker is not None and _is_sensitive(request)):
             return True
-        if request.header is not self._head[0]:
-            self._head = request.header, _is_in_header(request, text)
+        if request.header is not self._head[0] or request.tool_extras is not self._head[1]:
+            self._head = request.header, request.tool_extras, _is_in_header(request, text)
         kept = _same_beginning(self._messages, request.messages)
         self._messages = request.messages
         del self._in_messages[kept + 1 :]
         for message in request.messages[kept:]:
             self._in_messages.append(self._in_messages[-1] or any(text in part for part in texts_of(message)))
-        return self._head[1] or self._in_messages[-1]
+        return self._head[2] or self._in_messages[-1]
 
     def find(self, subject: Subject) -> tuple[Occurrence, ...] | None:
         """Where the text stands in a request that fits; None if it does not fit."""
@@ -227,7 +228,8 @@ def _is_in_header(request: Request, text: str) -> bool:
         return False
     if is_lossy(header):  # its placeholders are marked only when they are looked at
         return True
-    return text in header.system or any(text in part for tool in header.tools for part in texts_of_tool(tool))
+    pairs = [(tool, extras_at(request.tool_extras, at)) for at, tool in enumerate(header.tools)]
+    return text in header.system or any(text in part for pair in pairs for part in texts_of_tool(*pair))
 
 
 def _is_sensitive(request: Request) -> bool:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from foreword.explain.subject import PartTool, RequestMessage, Subject
-from foreword.explain.tokens import tool_text
 from foreword.jsonvalue import thaw
 from foreword.session import RUNTIME_CONTEXT, MessageSource
 from foreword.wire.messages import UserMessage
@@ -129,7 +128,7 @@ def _settings(subject: Subject, profile: CacheProfile, part: RequestPart) -> Ite
 def _tools(subject: Subject) -> Iterator[Block]:
     yield Block("frame", b',"tools":[')
     for at, tool in enumerate(subject.tools):
-        yield Block("tool", (b"," if at else b"") + tool_text(tool.schema).encode(), tool.name, tool)
+        yield Block("tool", (b"," if at else b"") + tool.text.encode(), tool.name, tool)
     yield Block("frame", b"]")
 
 

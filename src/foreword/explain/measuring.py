@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.explain.layout import Layout, common_prefix, message_bytes
-from foreword.explain.tokens import message_text, tool_text
+from foreword.explain.tokens import message_text
 
 if TYPE_CHECKING:
     from foreword.explain.subject import RequestMessage
@@ -51,7 +51,7 @@ class Measured:
             self.head_bytes, self.head_tokens = known.head_bytes, known.head_tokens
         else:
             self.head_bytes = sum(len(block.data) for block in layout.head)
-            texts = [tool_text(tool.schema) for tool in layout.subject.tools]
+            texts = [tool.text for tool in layout.subject.tools]
             self.head_tokens = sum(len(tokenizer.sizes(text)) for text in (*texts, layout.subject.text))
         start = 0 if known is None else _same_messages(known.layout.messages, layout.messages)
         self.bytes: list[int] = [0] if known is None else known.bytes[: start + 1]  # of the first so many messages
@@ -121,7 +121,7 @@ def _head_prefix(last: Measured, now: Measured, at: int) -> Prefix:
         last_end = max((part.end for part in new.subject.sections if part.end <= chars), default=0)
         whole += _tokens_within(now.tokenizer, text, len(text[:last_end].encode()))
     elif before.tool is not None and after.tool is not None:
-        texts = [tool_text(block.tool.schema).encode() for block in (before, after) if block.tool is not None]
+        texts = [block.tool.text.encode() for block in (before, after) if block.tool is not None]
         tokens += _tokens_within(now.tokenizer, texts[1].decode(), common_prefix(*texts))
     return Prefix(size, tokens, whole)
 
@@ -130,7 +130,7 @@ def _counted(layout: Layout, number: int) -> str:
     """What is counted of a block before the messages."""
     block = layout.head[number]
     if block.tool is not None:
-        return tool_text(block.tool.schema)
+        return block.tool.text
     return layout.subject.text if block.kind == "system" else ""
 
 

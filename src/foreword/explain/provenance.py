@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.origin import Origin
     from foreword.prompt.spans import Span, Spans
+    from foreword.wire.tool_extras import ToolExtras
 
 __all__ = [
     "EARLIER_CONTEXTS",
@@ -239,17 +240,18 @@ def _stretch(span: Span, text: str) -> Stretch:
 
 
 def _in_tool(tool: PartTool, text: str) -> Iterator[Occurrence]:
-    """In a tool's name or description as they read; in its parameters as JSON."""
-    for part in texts_of_tool(tool.schema):
+    """In a tool's name or description as they read; in its parameters and further keys as JSON."""
+    for part in texts_of_tool(tool.schema, tool.extras):
         for at in _positions(part, text):
             stretch = Stretch(text, "literal", tool.origin, source=_source_of(tool.origin))
             yield Occurrence("tool", tool.name, *_line_and_column(part, at), (stretch,))
 
 
-def texts_of_tool(tool: ToolSchema) -> tuple[str, ...]:
-    """The texts of a tool, each of which is looked through: name, description, parameters as JSON."""
+def texts_of_tool(tool: ToolSchema, extras: ToolExtras) -> tuple[str, ...]:
+    """The texts of a tool, each of which is looked through: name, description, parameters and further keys as JSON."""
     parameters = tool_to_json(tool)["parameters"]
-    return tool.name, tool.description, json.dumps(parameters, ensure_ascii=False)
+    told = [json.dumps(each, ensure_ascii=False) for each in ((parameters, extras) if extras else (parameters,))]
+    return tool.name, tool.description, *told
 
 
 def _in_message(number: int, message: RequestMessage, text: str) -> Iterator[Occurrence]:

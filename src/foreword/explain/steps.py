@@ -26,6 +26,7 @@ from foreword.session.events import (
     AssistantSaid,
     HeaderWritten,
     HistoryReplaced,
+    Note,
     RequestAttempted,
     RequestEnded,
     StepStart,
@@ -34,20 +35,25 @@ from foreword.session.events import (
 )
 from foreword.session.masking import masked_event
 from foreword.session.trace import StepExplanation, read_trace
+from foreword.wire.tool_extras import TOOL_EXTRAS, extras_at, noted_extras
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
+    from foreword.prompt.contributions import ToolSchema
     from foreword.session.chain import Record
     from foreword.session.events import Event, LoggedEvent
     from foreword.session.header import RequestHeader
     from foreword.session.log import Log
     from foreword.session.reading import SessionReader
     from foreword.session.trace import StepTrace
+    from foreword.wire.tool_extras import ToolExtras
 
 __all__ = ["Request", "Subjects", "subject_at", "subject_before", "subject_pair", "subjects"]
 
 _NOTHING: Final = Sensitive()
+_LOST_EXTRAS: Final = ("what tools carry beside their schemas",)
 
 
 async def subject_at(log: Log, address: str) -> Subject:
@@ -72,34 +78,46 @@ async def subject_at(log: Log, address: str) -> Subject:
 
 
 async def subject_before(log: Log, address: str) -> Subject | None:
-    """The request of the session before the one behind an address; None if that is the first.
+    """The request of the session that the one behind an address is held against; None if that is the first.
+
+    An address without an attempt means a step: what it is held against is the last attempt of the step before, or a
+    retry would be like the attempt before it, and hide what the step changed. With one it is the request before.
 
     Raises:
         SessionError: as `subject_at`.
     """
     location = await log.locate(address)
     walk = Subjects(await log.reader(location.session), location.seq)
+    is_before = _before(address, location)
     last: Request | None = None
-    while (request := await walk.request()) is not None and request.seq < location.seq:
+    while (request := await walk.request()) is not None and is_before(request):
         last = request
     return None if last is None else await last.subject()
 
 
 async def subject_pair(log: Log, address: str) -> tuple[Subject | None, Subject]:
-    """The request before the one behind an address, None if there is none, and that one; read in one walk.
+    """What `subject_before` gives of an address, and the request behind it; read in one walk.
 
     Raises:
         SessionError: as `subject_at`.
     """
     location = await log.locate(address)
     walk = Subjects(await log.reader(location.session), location.seq)
+    is_before = _before(address, location)
     last: Request | None = None
     while (request := await walk.request()) is not None:
         if request.seq == location.seq:
             before = None if last is None else await last.subject()
             return before, replace(await request.subject(), location=location)
-        last = request
+        last = request if is_before(request) else last
     raise UnknownAddressError(address, "the log changed while it was read; ask again")
+
+
+def _before(address: str, location: Location) -> Callable[[Request], bool]:
+    """Whether a request is one that the request behind an address may be held against."""
+    if parse_address(address).attempt is None:
+        return lambda request: request.number < location.number
+    return lambda request: request.seq < location.seq
 
 
 async def subjects(log: Log, session: str) -> Subjects:
@@ -187,6 +205,7 @@ class Request:
         time: when, in milliseconds since 1970.
         header: its configuration, system text and tools.
         messages: its history.
+        tool_extras: what its tools carry beside their schemas, as far as that was noted; None if that is lost.
     """
 
     def __init__(self, walk: _Walk, logged: LoggedEvent, event: RequestAttempted) -> None:
@@ -194,7 +213,7 @@ class Request:
         self._walk = walk
         self.seq, self.time, self.event = logged.seq, logged.time, event
         self.number = walk.steps
-        self.header, self.trace = walk.header, walk.trace
+        self.header, self.trace, self.tool_extras = walk.header, walk.trace, walk.tool_extras
         self.messages = tuple(walk.history)
         self.ended: RequestEnded | None = None
 
@@ -223,6 +242,7 @@ class _Walk:
         self.reader, self._blobs = reader, KeptBlobs(reader.blobs)
         self.history: list[RequestMessage] = []
         self.header: RequestHeader | None = None
+        self.tool_extras: tuple[ToolExtras, ...] | None = ()
         self.trace: StepTrace | None = None
         self.steps = 0
         self.open: Request | None = None  # an attempt whose outcome has not come yet
@@ -246,6 +266,8 @@ class _Walk:
             self.steps, self.trace, self.open = self.steps + 1, event.trace, None
         elif isinstance(event, HeaderWritten):
             self.header = event.header
+        elif isinstance(event, Note) and event.name == TOOL_EXTRAS:
+            self.tool_extras = noted_extras(event.data)
         else:
             self._remember(logged.seq, event, lost)
         return done
@@ -272,16 +294,24 @@ class _Walk:
             str(number),
             explanation.spans,
             _snapshot_spans(explanation.snapshot_spans, snapshot),
-            _tools(header, explanation),
+            _tools(marked, explanation, attempt.tool_extras),
             explanation.trace,
             attempt.messages,
             header.config,
             number,
             attempt.time,
             None if attempt.ended is None else attempt.ended.usage,
+            is_recorded=await self._is_recorded(attempt, explanation),
         )
         sensitive = self._sensitive(subject, header, snapshot)
-        return self._sharing(replace(subject, sensitive=sensitive, unstored_parts=_unstored(marked, subject)))
+        unstored = (*_unstored(marked, subject), *(_LOST_EXTRAS if attempt.tool_extras is None else ()))
+        return self._sharing(replace(subject, sensitive=sensitive, unstored_parts=unstored))
+
+    async def _is_recorded(self, attempt: Request, explanation: StepExplanation) -> bool:
+        """Whether its trace was written without an assembly, and not emptied since."""
+        if attempt.trace is None or explanation.trace.stages:
+            return False
+        return not (await self.reader.losses()).erased
 
     async def _marked(self, attempt: Request) -> MarkedHeader:
         """The header of an attempt, in which what the log does not hold is marked."""
@@ -315,7 +345,7 @@ class _Walk:
             subject = replace(subject, spans=last.spans)
         if last.snapshot_spans is not subject.snapshot_spans and last.snapshot_spans == subject.snapshot_spans:
             subject = replace(subject, snapshot_spans=last.snapshot_spans)
-        if last.tools == subject.tools and last.tools is not subject.tools:
+        if _same_tools(last.tools, subject.tools):
             subject = replace(subject, tools=last.tools)
         self._last = subject
         return subject
@@ -352,7 +382,8 @@ def _unstored(marked: MarkedHeader, subject: Subject) -> tuple[str, ...]:
     if not (marked.sections or marked.tools or marked.config):
         return ()
     sections = [f"section {part.name}" for at, part in enumerate(subject.sections) if at in marked.sections]
-    tools = [f"tool {at + 1}" for at in sorted(marked.tools)]
+    pairs = enumerate(zip(marked.header.tools, subject.tools, strict=True))
+    tools = [f"tool {at + 1 if was.name == now.name else now.name}" for at, (was, now) in pairs if at in marked.tools]
     return (*sections, *tools, *(("the model and its settings",) if marked.config else ()))
 
 
@@ -365,11 +396,34 @@ def _held(messages: tuple[RequestMessage, ...]) -> RequestMessage | None:
     return next((each for each in reversed(messages) if each.is_snapshot), None)
 
 
-def _tools(header: RequestHeader, explanation: StepExplanation) -> tuple[PartTool, ...]:
+def _tools(
+    marked: MarkedHeader, explanation: StepExplanation, extras: tuple[ToolExtras, ...] | None
+) -> tuple[PartTool, ...]:
     origins = explanation.tool_origins
     return tuple(
-        PartTool(tool, (origins[at] if at < len(origins) else None) or UNKNOWN) for at, tool in enumerate(header.tools)
+        PartTool(tool, (origins[at] if at < len(origins) else None) or UNKNOWN, extras_at(extras, at))
+        for at, tool in enumerate(_named(marked, explanation.trace))
     )
+
+
+def _named(marked: MarkedHeader, trace: Trace) -> tuple[ToolSchema, ...]:
+    """The tools of a header; those that the log does not hold under the names that the step's trace tells."""
+    tools = marked.header.tools
+    names = trace.stages[-1].left["tools"] if marked.tools and trace.stages else ()
+    if len(names) != len(tools):
+        return tools
+    return tuple(replace(tool, name=names[at]) if at in marked.tools else tool for at, tool in enumerate(tools))
+
+
+def _same_tools(one: tuple[PartTool, ...], other: tuple[PartTool, ...]) -> bool:
+    """Equal dicts may differ in the order of their keys, so it is the bytes that count."""
+    return len(one) == len(other) and all(map(_same_tool, one, other))
+
+
+def _same_tool(one: PartTool, other: PartTool) -> bool:
+    if one.origin != other.origin:
+        return False
+    return (one.schema is other.schema and one.extras is other.extras) or one.text == other.text
 
 
 def _unexplained(header: RequestHeader) -> StepExplanation:

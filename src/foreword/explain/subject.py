@@ -15,8 +15,10 @@ from foreword.prompt.origin import Origin
 from foreword.prompt.spans import Span, Spans
 from foreword.session.events import RUNTIME_CONTEXT
 from foreword.session.trace import RecordedOrigin
+from foreword.wire.request import canonical_json, tool_to_json
 
 if TYPE_CHECKING:
+    from foreword.jsonvalue import JsonValue
     from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.rendering import Rendering
     from foreword.prompt.trace import Trace
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from foreword.wire.chunks import Usage
     from foreword.wire.messages import Message
     from foreword.wire.request import ModelConfig
+    from foreword.wire.tool_extras import ToolExtras
 
 __all__ = [
     "UNKNOWN",
@@ -67,11 +70,19 @@ class PartTool:
 
     schema: ToolSchema
     origin: Origin
+    extras: ToolExtras = field(
+        default_factory=dict[str, "JsonValue"]
+    )  # what else it carries in a request that was recorded, as ``strict``
 
     @property
     def name(self) -> str:
         """The tool's name."""
         return self.schema.name
+
+    @property
+    def text(self) -> str:
+        """The whole of it as JSON without blanks: its schema, and behind that what else it carries."""
+        return canonical_json({**tool_to_json(self.schema), **self.extras}).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +149,7 @@ class Subject:
         sensitive: what of it is not to be shown; of messages each says so itself.
         unstored_parts: in words, what of it but messages the log does not hold: marks stand for it, see
             `foreword.explain.unstored`; of messages each says so itself.
+        is_recorded: it was logged as it was sent, and nobody knows how it was assembled: a recorder's.
     """
 
     title: str
@@ -152,6 +164,7 @@ class Subject:
     usage: Usage | None = None
     sensitive: Sensitive = field(default_factory=Sensitive)
     unstored_parts: tuple[str, ...] = ()
+    is_recorded: bool = False
 
     @property
     def unstored(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from foreword.explain.breaks import excerpts
 from foreword.explain.unstored import MEANING
 
 if TYPE_CHECKING:
@@ -20,13 +21,23 @@ __all__ = [
     "break_words",
     "change_words",
     "diff_lines",
+    "key_words",
     "since",
     "thing_words",
     "unstored_words",
     "whose",
 ]
 
-SIGNS: Final = {"added": "+", "removed": "-", "moved": ">", "changed": "~", "moved and changed": ">", "taken over": "="}
+SIGNS: Final = {
+    "added": "+",
+    "removed": "-",
+    "now used": "+",
+    "no longer used": "-",
+    "moved": ">",
+    "changed": "~",
+    "moved and changed": ">",
+    "taken over": "=",
+}
 """What stands before a change, by what became of the thing."""
 
 _MOST_NAMED: Final = 5
@@ -72,6 +83,8 @@ def break_words(broken_by: Break) -> str:
     if broken_by.cause == "lifetime":
         return f"{since(broken_by.new)} since the request before, and the provider keeps {since(broken_by.old)}"
     owner = "" if broken_by.origin is None else f" ({whose(broken_by.origin)})"
+    if broken_by.key is not None:
+        return f"{thing_words(broken_by)}{owner}, {_key_words(broken_by.key, broken_by.old, broken_by.new)}"
     at = "" if not broken_by.at else f", char {broken_by.at:,}"
     action = "" if broken_by.action == "changed" else f" {broken_by.action}"
     told = f' "{broken_by.old}" → "{broken_by.new}"' if broken_by.action == "changed" else ""
@@ -111,7 +124,7 @@ def diff_lines(diff: Diff) -> Iterator[str]:
         yield f"~ model {old} -> {new}"
     for change in diff.changes:
         yield f"{SIGNS[change.action]} {change_words(change)}"
-        if change.action in ("added", "removed"):
+        if change.is_whole:
             yield from (f"    {SIGNS[change.action]} {line}" for line in (change.new or change.old).split("\n"))
         elif change.words:
             yield from (f"    {line}" for line in _changed_lines(change.words))
@@ -125,7 +138,17 @@ def change_words(change: Change) -> str:
     edit, moved = change.edit, ""
     if edit.is_moved and edit.old_at is not None and edit.new_at is not None:
         moved = f" from place {edit.old_at + 1} to {edit.new_at + 1}"
-    return f"{change.kind} {name} of {change.owner}{source} {change.action}{was}{moved}"
+    keys = "".join(f", {words}" for words in key_words(change))
+    return f"{change.kind} {name} of {change.owner}{source} {change.action}{was}{moved}{keys}"
+
+
+def key_words(change: Change) -> Iterator[str]:
+    """Of a tool, what became of the keys behind its schema: ``key strict false → true``."""
+    return (_key_words(key.name, *excerpts(key.old, key.new)) for key in change.keys)
+
+
+def _key_words(name: str, old: str, new: str) -> str:
+    return f"key {name} {old or 'nothing'} → {new or 'nothing'}"
 
 
 def _changed_lines(words: Sequence[Piece]) -> Iterator[str]:

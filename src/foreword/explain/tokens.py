@@ -16,16 +16,15 @@ from foreword.explain.provenance import message_owner, origin_to_json
 from foreword.explain.tokenizers import Tokenizer, tokenizer_for
 from foreword.prompt.origin import Origin
 from foreword.wire.messages import AssistantMessage
-from foreword.wire.request import canonical_json, tool_to_json
+from foreword.wire.request import canonical_json
 
 if TYPE_CHECKING:
     from foreword.explain.subject import PartTool, RequestMessage, Subject
     from foreword.jsonvalue import JsonValue
-    from foreword.prompt.contributions import ToolSchema
     from foreword.prompt.spans import Spans
     from foreword.wire.messages import Message
 
-__all__ = ["Cost", "CostKind", "OwnerCost", "TokenReport", "message_text", "tokens_of", "tool_text"]
+__all__ = ["Cost", "CostKind", "OwnerCost", "TokenReport", "message_text", "tokens_of"]
 
 CostKind: TypeAlias = Literal["section", "variable", "context", "tool", "message", "separator"]
 
@@ -156,11 +155,6 @@ def tokens_of(subject: Subject, tokenizer: Tokenizer | None = None) -> TokenRepo
     return TokenReport(subject.title, counter.name, counter.is_estimate, tuple(costs), subject.unstored)
 
 
-def tool_text(tool: ToolSchema) -> str:
-    """What is counted of a tool: its schema as JSON without blanks."""
-    return canonical_json(tool_to_json(tool)).decode()
-
-
 def message_text(message: Message) -> str:
     """What is counted of a message: its text, and the tool calls as JSON."""
     if isinstance(message, AssistantMessage) and message.tool_calls:
@@ -189,7 +183,7 @@ def _costs(subject: Subject, counter: Tokenizer) -> Iterator[Cost]:
 
 
 def _tool_cost(tool: PartTool, counter: Tokenizer) -> Cost:
-    text = tool_text(tool.schema)
+    text = tool.text
     return Cost("tool", tool.name, tool.origin, len(counter.sizes(text)), len(text.encode()))
 
 

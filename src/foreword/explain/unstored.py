@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foreword.session.blobs import Blobs
     from foreword.session.header import RequestHeader
 
-__all__ = ["MARK", "MEANING", "MarkedHeader", "is_lossy", "marked_header"]
+__all__ = ["MARK", "MEANING", "MarkedHeader", "is_lossy", "lost_tools", "marked_header"]
 
 _PLACEHOLDERS: Final = (NOT_STORED, ERASED, SENSITIVE)
 _SHOWN: Final = 8  # hex digits of a digest
@@ -48,7 +48,7 @@ class MarkedHeader:
 
 def is_lossy(header: RequestHeader) -> bool:
     """Whether placeholders stand in a header, as it was read from a log."""
-    return bool(header.in_place or _lost_tools(header)) or header.config == config_in_place()
+    return bool(header.in_place or lost_tools(header)) or header.config == config_in_place()
 
 
 async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader) -> MarkedHeader:
@@ -67,19 +67,19 @@ async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader) -> M
         _marked(text, sections[at], is_salted=at in salted) if at in header.in_place else text
         for at, text in enumerate(header.sections)
     ]
-    lost = _lost_tools(header)
+    lost = lost_tools(header)
     schemas = [
         replace(tool, description=_marked(tool.description, tools[at])) if at in lost else tool
         for at, tool in enumerate(header.tools)
     ]
     is_lost = header.config == config_in_place()
-    told = ModelConfig(header.config.provider, config.hex()[:_SHOWN]) if is_lost else header.config
+    told = ModelConfig(NOT_STORED, config.hex()[:_SHOWN]) if is_lost else header.config
     marked = replace(header, sections=tuple(texts), tools=tuple(schemas), config=told)
     return MarkedHeader(marked, header.in_place, lost, is_lost)
 
 
-def _lost_tools(header: RequestHeader) -> frozenset[int]:
-    """The positions of tools that are placeholders."""
+def lost_tools(header: RequestHeader) -> frozenset[int]:
+    """The positions of a header's tools that are placeholders."""
     marks = (NOT_STORED, ERASED)
     return frozenset(
         at for at, tool in enumerate(header.tools) if any(tool == tool_in_place(at, mark) for mark in marks)

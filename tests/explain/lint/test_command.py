@@ -372,6 +372,31 @@ def test_deep_finds_what_no_single_process_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_deep_tells_nothing_sensitive(tmp_path: Path) -> None:
+    """What is sensitive has another value in each process: that it differs is told, and none of its values; beside it,
+    what is not sensitive is told as ever."""
+    target = write(
+        tmp_path,
+        """
+        import os
+        from foreword import SystemPrompt
+        def build():
+            prompt = SystemPrompt(persona="Code {{code}}.")
+            prompt.variable("code", lambda: f"SECRET-{os.urandom(4).hex()}", sensitive=True)
+            prompt.section("both", "{{code}} of process {{pid}}", order=10)
+            prompt.variable("pid", lambda: f"{os.getpid():09}")
+            return prompt
+        """,
+    )
+    ran = run("lint", f"{target}:build", "--deep", "--select", "FW105", "--json")
+    assert "SECRET" not in ran.out + ran.err
+    told = {each["name"]: each["message"] for each in json.loads(ran.out)["findings"]}
+    assert told.keys() == {"deployment:persona", "both"}
+    assert told["deployment:persona"].endswith("has another text in another process: how is sensitive")
+    assert re.search(r"in another process: character \d+, '\d{9}' → '\d{9}'$", told["both"])
+
+
+@pytest.mark.slow
 def test_deep_tells_a_process_that_fails(tmp_path: Path) -> None:
     """A target that only one process can make: the others' error is told, with what was changed."""
     mark = tmp_path / "mark"

@@ -6,6 +6,7 @@ import itertools
 import os
 import runpy
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import dedent
@@ -287,7 +288,7 @@ def test_runs_are_compared_by_entry() -> None:
     """What differs between two runs is told with the entry's owner and with what was changed; equal runs are quiet."""
 
     def piece(name: str, text: str, kind: str = "section") -> Piece:
-        return Piece("global", kind, name, "desk", None, "desk.py:3", text)
+        return Piece("global", kind, name, "desk", None, "desk.py:3", text, f"digest of {text}")
 
     first = Run("", (piece("a", "x"), piece("b", "y"), piece("c", "z"), piece("t", "{}", "tool")))
     seed = Run("under another hash seed", (piece("a", "x"), piece("b", "Y"), piece("c", "z"), piece("t", "[]", "tool")))
@@ -308,6 +309,10 @@ def test_runs_are_compared_by_entry() -> None:
     assert told(Run.from_json(seed.to_json())) == [
         ("desk", "desk.py:3", "section \"b\" has another text under another hash seed: character 1, 'y' → 'Y'"),
         ("desk", "desk.py:3", "tool \"t\" has another text under another hash seed: character 1, '{}' → '[]'"),
+    ]
+    masked = Run("in another process", (replace(first.pieces[0], digest="another"), *first.pieces[1:]))
+    assert told(masked) == [
+        ("desk", "desk.py:3", 'section "a" has another text in another process: how is sensitive'),
     ]
     assert told(order) == [("desk", "desk.py:3", 'section "a" stands at another place in the opposite order')]
     both = Run("in turn", (order.pieces[0], order.pieces[2], order.pieces[3]))

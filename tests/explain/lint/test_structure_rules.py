@@ -191,6 +191,16 @@ def test_values_that_may_come_are_quiet() -> None:
 # -- FW204, FW205 ------------------------------------------------------------------------------------------------------
 
 
+def test_a_variable_that_a_malformed_text_mentions_is_not_unused() -> None:
+    """Behind the first malformed reference nothing is read: what stands there is perhaps a reference once it is mended,
+    and "take it out" would be bad advice."""
+    prompt = SystemPrompt(persona="Hi {{ a }} {{b}}.")
+    for name in ("a", "b", "other"):
+        prompt.variable(name, "1")
+    assert [finding.name for finding in found(prompt, "FW202")] == ["deployment:persona"]
+    assert [finding.name for finding in found(prompt, "FW204")] == ["other"]
+
+
 def test_unused_variables_are_found() -> None:
     """A variable that no section, context or override refers to, in the global layer and in a scope."""
     prompt = clerk("{{one}}")

@@ -15,6 +15,7 @@ from foreword.errors import RenderError
 from foreword.explain.tokenizers import ESTIMATE, count
 from foreword.prompt.assembly import AssembledContext, AssembledSection
 from foreword.prompt.origin import ASSEMBLER, Origin
+from foreword.prompt.sensitive import SENSITIVE, sensitive_names
 from foreword.prompt.template import Template
 
 if TYPE_CHECKING:
@@ -167,17 +168,17 @@ class Branch:
     @cached_property
     def rendered(self) -> dict[str, str]:
         """The sections in force by name, interpolated, in order; those that cannot be rendered, and empty ones, not."""
+        return {} if self.assembly is None else _rendered(self.assembly, self.assembly.variables)
+
+    @cached_property
+    def rendered_masked(self) -> dict[str, str]:
+        """The same without the values of sensitive variables; a section that is empty but for them is there, too."""
         if self.assembly is None:
             return {}
-        found: dict[str, str] = {}
-        for section in self.assembly.sections:
-            try:
-                text = section.render(self.assembly.variables)
-            except RenderError:  # told by the rules about references
-                continue
-            if text:
-                found[section.name] = text
-        return found
+        sensitive, _ = sensitive_names(self.plan)
+        values = self.assembly.variables
+        masked = {name: SENSITIVE for name in sensitive if values.get(name) is not None}
+        return _rendered(self.assembly, {**values, **masked})
 
     @property
     def tools(self) -> list[tuple[ToolSchema, Origin]]:
@@ -283,6 +284,18 @@ def tools_of(assembly: PromptAssembly) -> list[tuple[ToolSchema, Origin]]:
         (tool, brought.get(id(tool)) or (None if put_in is None else put_in(tool)) or ASSEMBLER)
         for tool in assembly.tools
     ]
+
+
+def _rendered(assembly: PromptAssembly, values: dict[str, str | None]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for section in assembly.sections:
+        try:
+            text = section.render(values)
+        except RenderError:  # told by the rules about references
+            continue
+        if text:
+            found[section.name] = text
+    return found
 
 
 def _static(entry: OrderedText) -> Text:

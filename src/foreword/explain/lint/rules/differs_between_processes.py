@@ -12,7 +12,7 @@ from foreword.explain.lint.rule import Reads, Rule
 from foreword.explain.lint.scanning import change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from foreword.explain.lint.processes import Piece, Run
     from foreword.explain.lint.survey import Survey
@@ -27,7 +27,7 @@ def find(survey: Survey) -> Iterator[Finding]:
     first, *others = survey.runs
     told: set[tuple[str, str]] = set()
     for run in others:
-        for piece, what in _differences(first, run, survey.hide):
+        for piece, what in _differences(first, run):
             if (piece.kind, piece.name) not in told:
                 told.add((piece.kind, piece.name))
                 message = f'{piece.kind} "{piece.name}" {what}'
@@ -36,23 +36,24 @@ def find(survey: Survey) -> Iterator[Finding]:
                 )
 
 
-def _differences(first: Run, other: Run, hide: Callable[[str], str]) -> Iterator[tuple[Piece, str]]:
+def _differences(first: Run, other: Run) -> Iterator[tuple[Piece, str]]:
     before, after = ({(each.branch, each.kind, each.name): each for each in run.pieces} for run in (first, other))
     for key in dict.fromkeys([*before, *after]):
         if key not in after:
             yield before[key], f"is not there {other.variation}"
         elif key not in before:
             yield after[key], f"is there only {other.variation}"
-        elif before[key].text != after[key].text:
-            yield (
-                before[key],
-                f"has another text {other.variation}: {change(hide(before[key].text), hide(after[key].text))}",
-            )
+        elif before[key].digest != after[key].digest:
+            yield before[key], f"has another text {other.variation}: {_how(before[key].shown, after[key].shown)}"
     common_before, common_after = [key for key in before if key in after], [key for key in after if key in before]
     for one, other_key in zip(common_before, common_after, strict=True):
         if one != other_key:
             yield before[one], f"stands at another place {other.variation}"
             return
+
+
+def _how(before: str, after: str) -> str:
+    return "how is sensitive" if before == after else change(before, after)
 
 
 RULE = Rule(

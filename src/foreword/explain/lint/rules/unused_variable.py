@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from foreword.explain.lint.finding import Finding, Severity
 from foreword.explain.lint.rule import Reads, Rule
 from foreword.explain.lint.survey import Text
+from foreword.prompt.template import Template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from foreword.explain.lint.survey import Branch, Survey
+
+_WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def find(survey: Survey) -> Iterator[Finding]:
     """Look for every name in every text that is registered; not at all where some text was not to be had."""
     if any(_has_unread_text(branch) for branch in survey.branches):
         return
-    used = {name for branch in survey.branches for text in branch.texts for name in text.template.names}
+    used = {name for branch in survey.branches for text in branch.texts for name in _mentioned(text.template)}
     for layer in survey.layers:
         for entry in (*layer.sections, *layer.contexts):  # hidden ones, too: somebody may see them again
             if entry.provider.call is None:
-                used.update(Text.of(entry.assembled_static(), is_made=False).template.names)
-    used.update(name for each in survey.overrides for name in _names(each.text))
+                used.update(_mentioned(Text.of(entry.assembled_static(), is_made=False).template))
+    used.update(name for each in survey.overrides for name in _mentioned(Template.parse(each.text or "")))
     for layer in survey.layers:
         for variable in layer.variables:
             if variable.name not in used and variable.origin.distribution is None:
@@ -42,10 +46,11 @@ def _has_unread_text(branch: Branch) -> bool:
     return any(entry.provider.call is not None and entry not in draft.texts for entry in asked)
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    from foreword.prompt.template import Template
-
-    return () if text is None else Template.parse(text).names
+def _mentioned(template: Template) -> Iterable[str]:
+    """The variables that a text refers to; behind a malformed reference, where it was read no further, every word."""
+    if template.malformed is None:
+        return template.names
+    return (*template.names, *_WORD.findall(template.text, template.malformed))
 
 
 RULE = Rule(
