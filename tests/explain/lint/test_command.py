@@ -49,7 +49,7 @@ def test_a_clean_target(tmp_path: Path) -> None:
     """Nothing found is said in one line, and the exit code is 0."""
     ran = run("lint", f"{write(tmp_path, TARGET)}:clean")
     assert (ran.code, ran.err) == (0, "")
-    assert re.fullmatch(r"Lint of .*target\.py:clean  nothing found\n", ran.out)
+    assert re.fullmatch(r"Lint of .*target\.py:clean\s+nothing found\n", ran.out)
 
 
 @pytest.mark.parametrize("name", ["build", "later"])
