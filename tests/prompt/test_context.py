@@ -266,6 +266,8 @@ def test_a_token_is_cancelled_for_a_reason() -> None:
     token = CancelToken()
     with pytest.raises(TypeError, match="the reason is a NoneType"):
         token.cancel(None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        token.cancel("\ud800")
     assert not token.cancelled
     token.cancel()
     assert (token.cancelled, token.reason) == (True, "user")

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
 
 from foreword.errors import MissingContextValueError, with_article
+from foreword.kernel.names import spellable
 from foreword.kernel.scope import ScopeKey, as_key
 
 if TYPE_CHECKING:
@@ -99,9 +100,12 @@ class CancelToken:
 
         Raises:
             TypeError: the reason is no string.
+            ValueError: UTF-8 cannot spell it, and so no log could tell it.
         """
         if not isinstance(cast("object", reason), str):
             raise TypeError(f"the reason is {with_article(type(reason).__name__)}; give a string, or nothing")
+        if not spellable(reason):
+            raise ValueError(f"the reason {reason!r} holds half a surrogate pair; repair it where it is read")
         if self.reason is None:
             self.reason = reason
         self._run_calls()
