@@ -150,7 +150,9 @@ async def test_a_function_with_a_name_that_cannot_be_shown() -> None:
             await ctx.mount(billing).ready()
 
 
-@pytest.mark.parametrize("config", [3, "Config", dict[str, int], Alpha | None, Alpha()], ids=lambda config: type(config).__name__)
+@pytest.mark.parametrize(
+    "config", [3, "Config", dict[str, int], Alpha | None, Alpha()], ids=lambda config: type(config).__name__
+)
 def test_a_config_that_is_no_class_is_refused(config: Any) -> None:
     """Where the plugin is declared, before anything is set up with it."""
 
