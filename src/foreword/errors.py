@@ -189,6 +189,21 @@ def on_one_line(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
+def message_of(error: BaseException) -> str:
+    """What somebody else's error says, as text that can be written down; empty if it cannot say it."""
+    try:
+        message = "".join((str(error),))  # what `__str__` gives may be of a subclass, with code of its own
+    except Exception:  # somebody else's `__str__`: its type, then, is all that can be told
+        return ""
+    return message if message.isascii() else message.encode("utf-8", "backslashreplace").decode()
+
+
+def words_of(error: BaseException) -> str:
+    """Its type, and what it says."""
+    message = message_of(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
 def did_you_mean(name: str, known: Iterable[str], what: str = "names") -> str:
     """The nearest of the known names, then the known names themselves, as the end of a message."""
     names = sorted(known)
@@ -378,14 +393,21 @@ class MissingServiceError(ForewordError, LookupError):
 
     kind = "missing_service"
 
-    def __init__(self, service: str, plugin: str, provided: Sequence[str]) -> None:
-        self.service, self.plugin, self.provided = service, plugin, tuple(provided)
+    def __init__(
+        self,
+        service: str,
+        plugin: str,
+        provided: Sequence[str],
+        way_out: str = "mount its provider, or wait for it by annotating a parameter of the plugin",
+    ) -> None:
+        self.service, self.plugin, self.provided, self.way_out = service, plugin, tuple(provided), way_out
         super().__init__(
-            f"{shown(plugin)} requires the service {service}, which nobody provides now; mount its provider, or wait "
-            f"for it by annotating a parameter of the plugin; provided now: {', '.join(self.provided) or 'nothing'}",
+            f"{shown(plugin)} requires the service {service}, which nobody provides now; {way_out}; "
+            f"provided now: {', '.join(self.provided) or 'nothing'}",
             service,
             plugin,
             self.provided,
+            way_out,
         )
 
 

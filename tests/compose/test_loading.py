@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from itertools import permutations
+from typing import Any
 
 import pytest
 from tests.compose.support import Folder, places, text_of, tools_of
 
 from foreword import InactiveContextError
-from foreword.compose import App, DeploymentError, open_deployment
+from foreword.compose import App, DeploymentError, open_deployment, read_deployment
 
 QUIET = "system_prompt: {include_harness_identity: false, persona: 'You work for {{company}}.'}\n"
 EXAMPLE = (
@@ -326,6 +327,8 @@ def gives() -> int:
     return 5
 def failing_undo(ctx: Context) -> None:
     ctx.defer(lambda: 1 / 0)
+def above_failing_undo(ctx: Context) -> None:
+    ctx.mount(failing_undo)
 def loop_a(ctx: Context, mail: Mail) -> None:
     ctx.provide(Post())
 def loop_b(ctx: Context, post: Post) -> None:
@@ -372,10 +375,13 @@ async def test_all_that_fail_or_wait(folder: Folder) -> None:
 
 @pytest.mark.anyio
 async def test_plugins_that_wait_for_each_other(folder: Folder) -> None:
-    """Two plugins that wait for each other are both named."""
+    """Two plugins that wait for each other are both named, and told that they may do so; one alone is not."""
     folder.write("trouble.py", TROUBLE)
     faults = await folder.open_faults("plugins: [{id: a, use: 'trouble:loop_a'}, {id: b, use: 'trouble:loop_b'}]")
     assert ["Mail" in faults[0].message, "Post" in faults[1].message] == [True, True]
+    assert all(fault.message.endswith("provides it: then they wait for each other") for fault in faults)
+    (alone,) = await folder.open_faults("plugins: [{id: a, use: 'trouble:loop_a'}]")
+    assert alone.message.endswith("add the plugin that does, or take this one out")
 
 
 @pytest.mark.anyio
@@ -427,12 +433,28 @@ async def test_what_the_body_raises(folder: Folder) -> None:
 
 @pytest.mark.anyio
 async def test_failing_undo(folder: Folder) -> None:
-    """A plugin that fails to go is told when the deployment is closed."""
+    """A plugin that fails to go is told when the deployment is closed, by its id and its line; others are not."""
     folder.write("trouble.py", TROUBLE)
     with pytest.raises(BaseExceptionGroup) as caught:
-        async with folder.open("plugins: [{id: a, use: 'trouble:failing_undo'}]"):
+        async with folder.open(
+            "plugins:\n- {id: a, use: 'trouble:failing_undo'}\n- {id: b, use: 'plugs:billing'}\n"
+            "- {id: c, use: 'trouble:above_failing_undo'}\n"
+        ):
             pass
     assert caught.group_contains(ZeroDivisionError)
+    notes = caught.value.__notes__
+    assert [note.partition(" (")[0] for note in notes] == ["plugin a", "plugin c"]
+    assert notes[0].endswith("foreword.yaml:3) failed in teardown")
+
+
+@pytest.mark.anyio
+async def test_failing_undo_after_an_error(folder: Folder) -> None:
+    """On the way out on an error, which comes first, the plugin that fails to go is named beside it."""
+    folder.write("trouble.py", TROUBLE)
+    with pytest.raises(LookupError) as caught:
+        async with folder.open("plugins: [{id: a, use: 'trouble:failing_undo'}]"):
+            raise LookupError
+    assert caught.value.__notes__[-1].startswith("plugin a (")
 
 
 @pytest.mark.anyio
@@ -441,6 +463,17 @@ async def test_a_file_that_is_not_there(folder: Folder) -> None:
     with pytest.raises(DeploymentError, match="is not there"):
         async with open_deployment(folder.path / "foreword.yaml"):
             pass
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("file", [None, 5, b"foreword.yaml"], ids=repr)
+async def test_a_file_that_is_no_path(file: Any) -> None:
+    """What is no path is told so, by both ways to read a deployment."""
+    with pytest.raises(TypeError, match=r"the deployment file is .*; give its path"):
+        async with open_deployment(file):
+            pass
+    with pytest.raises(TypeError, match=r"the deployment file is .*; give its path"):
+        read_deployment(file)
 
 
 @pytest.mark.anyio

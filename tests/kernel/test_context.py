@@ -2,6 +2,7 @@
 
 # Without `from __future__ import annotations`: the kernel reads the annotations of plugins made in functions.
 import asyncio
+import inspect
 import logging
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -17,6 +18,7 @@ from foreword import (
     EmptyNameError,
     InactiveContextError,
     InvalidConfigError,
+    InvalidOptionError,
     ScopeAlreadyBoundError,
     ScopeCycleError,
     ScopeKey,
@@ -278,6 +280,23 @@ async def test_an_undo_closed_by_hand_runs_once() -> None:
         assert registration.closed
         assert log == ["undone"]
     assert log == ["undone"]
+
+
+async def test_an_undo_is_a_function() -> None:
+    """What cannot be called is refused at the call, whose line is named; a coroutine, the usual slip, is closed."""
+
+    async def aclose() -> None:
+        raise AssertionError("nobody asked for it")
+
+    given = aclose()
+    async with kernel() as ctx:
+        with pytest.raises(InvalidOptionError, match=r"give the function, not what it returned") as caught:
+            ctx.defer(given)  # type: ignore[arg-type]
+        assert inspect.getcoroutinestate(given) == inspect.CORO_CLOSED
+        assert caught.value.entry.owner == "root"
+        assert "test_context.py:" in str(caught.value)
+        with pytest.raises(InvalidOptionError, match=r"must be a function, not a NoneType"):
+            ctx.defer(None)  # type: ignore[arg-type]
 
 
 async def test_an_async_undo_closed_by_hand_is_started() -> None:

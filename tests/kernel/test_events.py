@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.kernel import held, kernel, made
 
 from foreword import ScopeKey
-from foreword.errors import EventModeError, InvalidOptionError
+from foreword.errors import EmptyNameError, EventModeError, InvalidOptionError
 from foreword.kernel.context import Context
 from foreword.kernel.events import Event, Mode
 
@@ -45,6 +45,30 @@ TOGETHER = Event("test/together", Mode.PARALLEL, asked)
 IN_TURN = Event("test/in-turn", Mode.SERIAL, asked)
 AROUND = Event("test/around", Mode.WATERFALL, around)
 SCOPED = Event("test/scoped", Mode.EMIT, about, subject=lambda scope: scope)
+
+
+@pytest.mark.parametrize("name", ["", 5, "\ud800"], ids=ascii)
+def test_an_event_has_a_name_that_can_be_shown(name: Any) -> None:
+    """Its name stands in errors and in the catalog."""
+    with pytest.raises(EmptyNameError, match="the name of an event must be a non-empty string"):
+        Event(name, Mode.EMIT, told)
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"mode": "emit"}, "mode='emit'; give a Mode"),
+        ({"signature": 5}, "signature=5; give a function"),
+        ({"subject": "scope"}, "subject='scope'; give a function"),
+        ({"on_error": "ignore"}, 'on_error=\'ignore\'; give "raise" or "log"'),
+        ({"on_error": []}, r"on_error=\[\]; give"),
+    ],
+    ids=str,
+)
+def test_an_event_that_cannot_be_is_refused_where_it_is_declared(given: dict[str, Any], hint: str) -> None:
+    """The field is named, and what it must be."""
+    with pytest.raises(EventModeError, match=f"event test/x is declared with {hint}"):
+        Event("test/x", **{"mode": Mode.EMIT, "signature": told, **given})
 
 
 async def dispatch(ctx: Context, event: Event[..., Any], what: str = "x") -> Any:

@@ -290,6 +290,47 @@ async def test_an_annotation_that_cannot_be_used(what: str) -> None:
         assert held(ctx) == before
 
 
+class Settings(BaseModel):
+    """A config."""
+
+
+def config_first(config: Settings, other: Settings) -> None: ...
+def config_last(other: Settings, config: Settings) -> None: ...
+def optional(config: Settings, other: Settings | None) -> None: ...
+def contexts(ctx: Context, other: Context) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("twice", "named"),
+    [
+        (config_first, "its config twice, as config and as other"),
+        (config_last, "its config twice, as other and as config"),
+        (optional, "its config twice, as other and as config"),
+        (contexts, "its context twice, as ctx and as other"),
+    ],
+    ids=lambda case: getattr(case, "__name__", "named"),
+)
+async def test_what_a_plugin_is_given_once_is_taken_once(twice: Callable[..., object], named: str) -> None:
+    """Two parameters for the one config, or the one context, are refused when the plugin is mounted."""
+    async with kernel() as ctx:
+        with pytest.raises(InvalidPluginError, match=named):
+            ctx.mount(twice)
+
+
+async def test_a_declared_config_is_taken_once() -> None:
+    """Where the class of the config is declared, that is refused with the declaration, also of annotations as text."""
+    with pytest.raises(InvalidPluginError, match="its config twice, as one and as two"):
+
+        @plugin(config=Settings)
+        def twice(one: Settings, two: Settings) -> None: ...
+
+    with pytest.raises(InvalidPluginError, match="plugin a: takes its config twice, as config and as other"):
+        source(
+            "from foreword.kernel.plugins import plugin\nclass C: ...\n"
+            "@plugin(name='a', config=C)\ndef p(config: C, other: C): ..."
+        )
+
+
 async def test_parameters_by_position_only() -> None:
     """Parameters are given by name, so these cannot be."""
     async with kernel() as ctx:

@@ -200,6 +200,19 @@ async def test_dependents_unload_before_their_provider_unwinds() -> None:
         assert log.index("-d") < log.index("-b")
 
 
+@pytest.mark.parametrize("key", ["A", 5, list[int], []], ids=repr)
+async def test_a_service_is_found_by_a_class(key: Any) -> None:
+    """Any other key is refused, and named with whoever gave it."""
+
+    def provides(ctx: Context) -> None:
+        for call in (ctx.get, ctx.require, lambda key: ctx.provide(5, key=key)):
+            with pytest.raises(TypeError, match=r"provides names a service by .*, which is no class"):
+                call(key)
+
+    async with kernel() as ctx:
+        await ctx.mount(provides).ready()
+
+
 async def test_a_service_outlives_the_look_up_of_no_one() -> None:
     """After its provider has gone, requiring it names nothing that is gone."""
     async with kernel() as ctx:

@@ -325,6 +325,24 @@ def test_what_a_failure_says_can_always_be_written_down() -> None:
     assert r"no \ud800" in str(caught.value).encode().decode()
 
 
+def test_an_error_that_cannot_say_what_it_is_is_told_by_its_type() -> None:
+    """Its `__str__` is somebody else's code, too: of a provider, a listener, a plugin."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def broken() -> str:
+        raise Mute
+
+    prompt = SystemPrompt()
+    prompt.section("skipped", broken, order=1, on_error="skip")
+    assert "skipped: Mute" in str(prompt.render_sync().missing("skipped"))
+    prompt.section("failing", broken, order=1)
+    with pytest.raises(ProviderFailedError, match='section "failing" of main .* raised Mute'):
+        prompt.render_sync()
+
+
 def test_a_static_value_with_a_condition_may_be_skipped() -> None:
     """`on_error` fits a static value that has a condition: that can raise."""
     prompt = SystemPrompt()

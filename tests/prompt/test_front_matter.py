@@ -35,6 +35,43 @@ def test_a_text_is_parted(how: str) -> None:
     assert (matter.values, matter.text, matter.line, matter.faults) == (values, held, line, ())
 
 
+LATE = {
+    "an empty line": ("\n---\norder: 1\nwhen_model: gpt-*\n---\nx", 2),
+    "blank lines": ("\n \t\n---\nname: x\n---\nx", 3),
+    "what YAML does not read": ("\n---\nwhen_model: *-mini\n---\nx", 2),
+    "a list, and a comment": ("\n---\n# for some\nwhen_model:\n- a\n  - b\n\nname: x\n---\n", 2),
+    "a key that nobody knows beside one": ("\n---\nnames: x\norder: 1\n---\n", 2),
+}
+NOT_LATE = {
+    "a rule": "\n---\nText\n",
+    "two rules": "\n---\nText\n---\n",
+    "nothing between rules": "\n---\n---\n",
+    "keys of something else": "\n---\ntitle: x\n---\n",
+    "a key in prose": "\n---\nAsk for these:\nname: x\n---\n",
+    "no end": "\n---\nname: x\n",
+    "text above": "Text\n\n---\nname: x\n---\n",
+}
+
+
+@pytest.mark.parametrize("how", LATE)
+def test_front_matter_below_empty_lines_is_a_fault(how: str) -> None:
+    """It would go to the model as text, without a word."""
+    text, line = LATE[how]
+    matter = split(text, "a.md", ("name", "order", "when_model"))
+    assert matter.values is None
+    assert [(fault.line, fault.message.partition(";")[0]) for fault in matter.faults] == [
+        (line, "front matter begins in line 1")
+    ]
+
+
+@pytest.mark.parametrize("how", NOT_LATE)
+def test_a_text_may_begin_with_a_rule(how: str) -> None:
+    """Below an empty line, what does not look like front matter with a known key is text."""
+    text = NOT_LATE[how]
+    matter = split(text, "a.md", ("name", "order", "when_model"))
+    assert (matter.text, matter.faults) == (text, ())
+
+
 @given(st.lists(st.sampled_from(["", "---", "text", "\tcode", "a: b"]), max_size=6))
 def test_no_line_of_the_text_is_lost(lines: list[str]) -> None:
     """Behind front matter every line of the text is there, at its line of the file, but for one empty first line."""

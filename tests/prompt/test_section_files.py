@@ -224,6 +224,15 @@ def test_an_empty_list_of_tools_requires_none(fill: Fill) -> None:
     assert facts(prompt)[0] == "A"
 
 
+def test_front_matter_below_an_empty_line_is_refused(fill: Fill) -> None:
+    """A default order would let it through, and the model would read it; a text that begins with a rule is none."""
+    prompt = SystemPrompt()
+    with pytest.raises(InvalidSectionFilesError, match=r"a\.md:2: front matter begins in line 1; drop the empty line"):
+        prompt.sections_from(fill({"a.md": "\n---\norder: 1\nwhen_model: gpt-*\n---\nx"}), order=30)
+    prompt.sections_from(fill({"a.md": "\n---\nA rule.\n---\n"}), order=30)
+    assert facts(prompt)[0] == "\n---\nA rule.\n---"
+
+
 def test_a_text_is_a_template_unless_verbatim(fill: Fill) -> None:
     """References are resolved, except where `verbatim` says that the text is no template."""
     folder = fill(

@@ -6,6 +6,7 @@ import gc
 import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -635,6 +636,35 @@ async def test_a_listener_is_something_to_call(given: Any) -> None:
     for register in (prompt.on_assemble, prompt.on_change):
         with pytest.raises(InvalidOptionError, match=r"of main .* must be a function"):
             register(given)
+    assert (await prompt.render()).text == "S"
+
+
+async def two(assembly: Any, context: Any) -> Any: ...
+async def four(assembly: Any, context: Any, call_next: Any, more: Any) -> Any: ...
+async def by_name(assembly: Any, context: Any, *, call_next: Any) -> Any: ...
+
+
+@pytest.mark.parametrize("given", [lambda: 1, two, four, by_name], ids=["none", "two", "four", "by name"])
+async def test_a_listener_takes_three_arguments(given: Any) -> None:
+    """One that could not be called is refused when it is registered, in both ways, with its name and its place."""
+    prompt = simple()
+    with pytest.raises(InvalidOptionError, match=r"of main .*test_transform.py:.*must take three arguments") as caught:
+        prompt.on_assemble(given)
+    assert caught.value.entry.name == given.__qualname__
+    with pytest.raises(InvalidOptionError, match="must take three arguments"):
+        prompt.on_assemble()(given)
+    assert (await prompt.render()).text == "S"
+
+
+async def test_a_listener_may_take_any_arguments() -> None:
+    """What can be called with three arguments is a listener, however it says so."""
+    prompt = simple()
+
+    async def listener(first: int, *told: Any, more: str = "") -> Any:
+        return await told[-1]()
+
+    prompt.on_assemble(partial(listener))
+    prompt.on_assemble(partial(lambda one, two, three, four: four(), 1))
     assert (await prompt.render()).text == "S"
 
 

@@ -1,6 +1,7 @@
 """`mount`: what it gives the author of a plugin, and what it finds that a plugin leaves behind."""
 
 # Without `from __future__ import annotations`: the kernel reads the annotations of plugins made in functions.
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -264,6 +265,26 @@ async def test_a_missing_service() -> None:
     error = await refused(report)
     assert isinstance(error, MissingServiceError)
     assert (error.service, error.plugin, error.provided) == ("Ledger", "acme-report", ("SystemPrompt",))
+    assert "services=[…], or a plugin that provides it, plugins=[…]; provided now: SystemPrompt" in str(error)
+
+
+class Till:
+    """A service that stands on another one."""
+
+
+async def test_services_that_wait_for_each_other() -> None:
+    """Where the plugin that would provide the service waits itself, it is named."""
+
+    def till(ctx: Context, ledger: Ledger) -> None:
+        ctx.provide(Till())
+
+    def ledger(ctx: Context, till: Till) -> None:
+        ctx.provide(Ledger())
+
+    error = await refused(ledger, plugins=[till])
+    assert isinstance(error, MissingServiceError)
+    assert error.service == "Till"
+    assert "then they wait for each other (test_services_that_wait_for_each_other.till)" in str(error)
 
 
 async def test_a_config_that_does_not_fit() -> None:
@@ -282,6 +303,24 @@ async def test_a_plugin_of_the_plugin_that_does_not_load() -> None:
     assert (error.service, error.plugin) == ("Ledger", "acme-report")
     async with mount(outer, services=[Ledger()]) as mounted:
         assert (await mounted.render()).text == "The balance is 7."
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"services": {"Ledger": Ledger()}}, r"mount\(services=…\) has the key 'Ledger', which is no class"),
+        ({"services": Ledger()}, r"mount\(services=…\) is .*; give a list of services"),
+        ({"services": "ledger"}, r"mount\(services=…\) is 'ledger'; give a list of services"),
+        ({"plugins": billing}, r"mount\(plugins=…\) is .*; give a list of plugins"),
+        ({"plugins": [(billing, {}, 3)]}, r"mount\(plugins=…\) holds a tuple of 3; .* a pair \(plugin, config\)"),
+    ],
+    ids=lambda case: next(iter(case)) if isinstance(case, dict) else "hint",
+)
+async def test_what_stands_beside_is_given_as_the_signature_says(options: dict[str, Any], hint: str) -> None:
+    """Anything else is told by the option's name, with what it must be."""
+    error = await refused(report, **options)
+    assert isinstance(error, TypeError)
+    assert re.search(hint, str(error))
 
 
 # -- what is left ------------------------------------------------------------------------------------------------------

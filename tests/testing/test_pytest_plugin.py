@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from foreword import AssembleContext, SystemPrompt
+from foreword.testing import assert_stable_prefix
 
 pytest_plugins = ["pytester"]
 
@@ -346,3 +350,20 @@ def test_one(assert_stable_prefix):
 """
     )
     run(pytester, code).stdout.fnmatch_lines(["*ValueError: one step alone*give assert_stable_prefix two contexts*"])
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "hint"),
+    [
+        ("x", {}, "takes a SystemPrompt, or a view of one, not 'x'"),
+        (SystemPrompt(), {"contexts": 5}, "takes contexts as a list of AssembleContexts, not 5"),
+        (SystemPrompt(), {"contexts": [5, AssembleContext()]}, "takes contexts as a list"),
+        (SystemPrompt(), {"contexts": AssembleContext()}, "takes contexts as a list"),
+        (SystemPrompt(), {"clocks": 5}, "takes clocks as a list of datetimes and timedeltas, not 5"),
+        (SystemPrompt(), {"clocks": [400]}, "takes clocks as a list"),
+    ],
+)
+def test_what_a_stable_prefix_is_asked_of(given: Any, options: dict[str, Any], hint: str) -> None:
+    """Anything else is told by its name, with what it must be."""
+    with pytest.raises(TypeError, match=hint):
+        assert_stable_prefix(given, **options)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from os import PathLike
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from foreword.errors import DeploymentError, Fault
+from foreword.kernel.names import shortened
 from foreword.strictyaml import MAX_DEPTH, MAX_SIZE, read, spelled
 
 if TYPE_CHECKING:
     from foreword.compose.faults import Document
     from foreword.strictyaml import Path
 
-__all__ = ["NAMES", "document_of", "read_file"]
+__all__ = ["NAMES", "document_of", "path_of", "read_file"]
 
 NAMES: Final = ("foreword.yaml", "foreword.yml", "foreword.toml")
 """What a deployment file is called where nobody names one, the first that is there."""
@@ -33,6 +35,17 @@ class TomlDocument:
     def place(self, path: Path) -> tuple[int, int] | None:
         """None: unknown."""
         return None
+
+
+def path_of(file: object) -> FilePath:
+    """The path of a deployment file, as somebody gave it.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(file, (str, PathLike)):
+        raise TypeError(f"the deployment file is {shortened(file)}; give its path, a string or a Path")
+    return FilePath(cast("str | PathLike[str]", file))
 
 
 def read_file(file: FilePath, name: str) -> bytes:

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.errors import PluginFailedError
+from foreword.errors import PluginFailedError, message_of
 from foreword.kernel.life import AFTER_SET_UP, SET_UP
 from foreword.kernel.source import Source
 
@@ -84,6 +84,6 @@ def _all_of(error: BaseException) -> Iterator[BaseException]:
 def _words(error: BaseException) -> str:
     """What an error says; of a group, with what its members say."""
     if not isinstance(error, BaseExceptionGroup):
-        return str(error)
+        return message_of(error)
     members = cast("tuple[Any, ...]", error.exceptions)  # pyright: ignore[reportUnknownMemberType]
     return f"{error.message}: " + "; ".join(f"{type(each).__name__}: {_words(each)}" for each in members)

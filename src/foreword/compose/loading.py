@@ -6,7 +6,7 @@ Here the deployment's code runs. Its faults join those of the file, and all are 
 from __future__ import annotations
 
 import os
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +15,7 @@ from foreword.agent.models.registry import ModelAdapters
 from foreword.compose.agents import DEPLOYMENT, furnished, own_of
 from foreword.compose.configs import check_config
 from foreword.compose.discovery import Found, Unresolved, resolve
-from foreword.compose.files import read_file
+from foreword.compose.files import path_of, read_file
 from foreword.compose.guard import guard_of, place_of, told
 from foreword.compose.masks import check_names
 from foreword.compose.models import Shipped
@@ -34,7 +34,7 @@ from foreword.strictyaml import spelled
 from foreword.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 
     from foreword.agent.agent import Agent
     from foreword.agent.creation import SetUp
@@ -214,11 +214,14 @@ async def open_deployment(
         DeploymentError: every fault of the file, its plugins and their configs at once; or every plugin that failed or
             still waits for a service. Nothing is left loaded.
         UntrustedFileError: the file was not named, and is not trusted.
+        TypeError: the file is no path.
+        BaseExceptionGroup: on leaving, undos of plugins raised; all of them were run. Its notes name the plugins.
     """
     environment = dict(os.environ if environment is None else environment)
-    data = read_file(Path(file), str(file))
+    path = path_of(file)
+    data = read_file(path, str(file))
     if not named:
-        check_trusted(Path(file), data, store)
+        check_trusted(path, data, store)
     reading = Reading.of(file, data, environment)
     if reading.deployment is None:
         reading.faults.check()
@@ -236,10 +239,12 @@ async def open_deployment(
         async with (
             LateLog(where, deployment.log) as late,  # both are closed after the agents
             Shipped(environment, secrets) as shipped,
-            Context(setup_timeout=setup_timeout, guard=guard_of(secrets)) as ctx,
         ):
+            ctx = Context(setup_timeout=setup_timeout, guard=guard_of(secrets))
             opening = _Opening(deployment, ctx, modules, reading.faults, secrets)
-            yield await opening.app([each for each in made if each is not None], late, shipped)
+            with opening.failed_teardowns_named():
+                async with ctx:
+                    yield await opening.app([each for each in made if each is not None], late, shipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +286,7 @@ class _Opening:
         self._deployment, self._ctx, self._modules = deployment, ctx, modules
         self._faults, self._secrets = faults, secrets
         self._warnings: list[Fault] = []
+        self._mounted: list[_Mounted] = []
 
     async def app(self, prepared: list[_Prepared], log: LateLog, shipped: Shipped) -> App:
         """Mount everything and see that it stands.
@@ -292,7 +298,7 @@ class _Opening:
         for service in (ToolRegistry, ModelAdapters):
             self._ctx.mount(service)
         await _settle(self._ctx)
-        mounted: list[_Mounted] = []
+        mounted = self._mounted
         for each in prepared:
             mounted.append(_Mounted(each.entry, self._ctx.mount(each.plugin, each.config), each.version))
             await _settle(self._ctx)  # one after the other, so that equal orders never depend on who was faster
@@ -394,9 +400,32 @@ class _Opening:
                 services = ", ".join(each.missing)
                 what = f"plugin {each.name} still waits for {services}, which nobody provides"
                 way_out = "add the plugin that does, or take this one out"
+                if self._several_wait():
+                    way_out += "; or one of those that wait provides it: then they wait for each other"
                 self._faults.add(
                     path, f"{who}{what}; {way_out}" if services else f"{who}plugin {each.name} is {each.state.value}"
                 )
+
+    def _several_wait(self) -> bool:
+        """Whether more than one plugin waits for a service."""
+        waiting = [each for each in _plugins_below(self._ctx.fiber) if each.state is FiberState.PENDING]
+        return len(waiting) > 1
+
+    @contextmanager
+    def failed_teardowns_named(self) -> Generator[None]:
+        """Note which plugins of the file failed to go, on the error that leaves the kernel: that says no id of them."""
+        try:
+            yield
+        except BaseException as error:  # undos raise anything; it goes on as it is
+            for one in self._mounted:
+                if one.fiber.failed_to_go:
+                    error.add_note(f"plugin {self._called(one)} failed in teardown")
+            raise
+
+    def _called(self, one: _Mounted) -> str:
+        """A plugin as the file calls it, and where."""
+        line = self._faults.line(one.entry.path)
+        return f"{one.entry.id} ({self._faults.name}{'' if line is None else f':{line}'})"
 
     def _why(self, error: Exception) -> str:
         cause, place = error.__cause__, place_of(error)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from foreword.compose.deployment import AgentEntry, Deployment, LintSettings, LogSettings, PluginEntry, SectionChange
 from foreword.compose.faults import Faults, paths_in
-from foreword.compose.files import document_of, read_file
+from foreword.compose.files import document_of, path_of, read_file
 from foreword.compose.secrets import FromEnvironment, parsed, plain
 from foreword.compose.shape import THE_FILE
 from foreword.errors import EntryRef, InvalidConfigError, PromptTooLargeError, StoreError, UnreadableTextError
@@ -72,8 +72,9 @@ def read_deployment(file: str | Path, *, environment: Mapping[str, str] | None =
 
     Raises:
         DeploymentError: every fault of the file at once, each with line and path.
+        TypeError: the file is no path.
     """
-    data = read_file(Path(file), str(file))
+    data = read_file(path_of(file), str(file))
     return Reading.of(file, data, os.environ if environment is None else environment).checked()
 
 

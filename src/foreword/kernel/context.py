@@ -379,12 +379,17 @@ class Context:
 
         Raises:
             DuplicateServiceError: somebody provides that type already.
+            TypeError: the key is no class.
         """
         self.root.check_thread("providing a service")
         return self.root.services.provide(self.fiber, type(service) if key is None else key, service)
 
     def get(self, key: type[S]) -> S | None:
-        """The service of a type, bound to this context; None if nobody provides it now."""
+        """The service of a type, bound to this context; None if nobody provides it now.
+
+        Raises:
+            TypeError: the key is no class.
+        """
         return self.root.services.get(self, key)
 
     def require(self, key: type[S]) -> S:
@@ -392,6 +397,7 @@ class Context:
 
         Raises:
             MissingServiceError: nobody provides it now.
+            TypeError: the key is no class.
         """
         return self.root.services.require(self, key)
 
@@ -401,8 +407,13 @@ class Context:
         Args:
             undo: a function; what it gives is awaited if it is awaitable. Closing the registration by hand only starts
                 that; when the owner goes it is waited for.
+
+        Raises:
+            InvalidOptionError: the undo is no function.
+            InactiveContextError: this context's owner has gone.
         """
         self.root.check_thread("registering an undo")
+        self._check_undo(undo, calling_line(caller(1)))
         return Deferred(self.fiber, undo)
 
     # -- events --------------------------------------------------------------------------------------------------------
@@ -519,13 +530,23 @@ class Context:
 
         return await step(0)
 
+    def _check_undo(self, undo: object, source: Source) -> None:
+        if callable(undo):
+            return
+        if inspect.iscoroutine(undo):
+            undo.close()  # nobody will await it, of which Python would warn at some other place
+        why = f"must be a function, not {with_article(type(undo).__name__)}; give the function, not what it returned"
+        raise InvalidOptionError(self._nameless("undo", source), "undo", why)
+
     def _check_listener(self, listener: object, source: Source) -> None:
         if not callable(listener):
-            scope = None if self.key is GLOBAL else self.key.name
-            ref = EntryRef("listener", "(none)", self.name, scope, str(source))
-            raise InvalidOptionError(
-                ref, "listener", f"must be a function, not {with_article(type(listener).__name__)}"
-            )
+            why = f"must be a function, not {with_article(type(listener).__name__)}"
+            raise InvalidOptionError(self._nameless("listener", source), "listener", why)
+
+    def _nameless(self, kind: str, source: Source) -> EntryRef:
+        """What errors call something that bears no name."""
+        scope = None if self.key is GLOBAL else self.key.name
+        return EntryRef(kind, "(none)", self.name, scope, str(source))
 
     def _hearing(
         self, event: Event[..., Any], mode: Mode, told: tuple[Any, ...], more: dict[str, Any]

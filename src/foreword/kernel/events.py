@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
-from foreword.errors import EntryRef
+from foreword.errors import EmptyNameError, EntryRef, EventModeError, shown
 from foreword.kernel.effects import Owner, Registration
-from foreword.kernel.names import plain_name
+from foreword.kernel.names import plain_name, shortened
 from foreword.kernel.scope import GLOBAL, ScopeKey
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ class Event(Generic[P, R]):
         signature: a function that is never called: its parameters and docstring are the event's, for the catalog.
         subject: gives the scope that one event is about, from what is told; None for an event about no scope.
         on_error: of an ``EMIT`` event: whether a listener's error reaches whoever emits, or is logged.
+
+    Raises:
+        EmptyNameError: the name is no string, an empty one, or none that UTF-8 can spell.
+        EventModeError: the mode is no `Mode`, the signature or the subject no function, or on_error neither word.
     """
 
     name: str
@@ -63,6 +67,19 @@ class Event(Generic[P, R]):
     signature: Callable[P, R]
     subject: Callable[..., ScopeKey | None] | None = None
     on_error: Literal["raise", "log"] = "raise"
+
+    def __post_init__(self) -> None:
+        if plain_name(self.name) is None:
+            raise EmptyNameError("event", None, shortened(self.name))
+        for field, fits, wanted in (
+            ("mode", isinstance(cast("object", self.mode), Mode), "a Mode, as in Mode.EMIT"),
+            ("signature", callable(self.signature), "a function with the parameters and the docstring of the event"),
+            ("subject", self.subject is None or callable(self.subject), "a function that gives a scope, or None"),
+            ("on_error", self.on_error in ("raise", "log"), '"raise" or "log"'),
+        ):
+            if not fits:
+                why = f"is declared with {field}={shortened(getattr(self, field))}; give {wanted}"
+                raise EventModeError(shown(self.name), why)
 
     @property
     def doc(self) -> str:

@@ -24,6 +24,7 @@ from foreword.errors import (
     PluginDeadlockError,
     PluginError,
     PluginFailedError,
+    message_of,
 )
 from foreword.kernel.effects import Registration
 from foreword.kernel.life import AFTER_SET_UP, Life, run_undo
@@ -158,6 +159,11 @@ class Fiber:
         await self._go_in_turn()
         await self._gone.wait()
         self.raise_undo_errors()
+
+    @property
+    def failed_to_go(self) -> bool:
+        """Whether undos raised on its way out, its own or of what went with it."""
+        return bool(self._undo_errors)
 
     def raise_undo_errors(self) -> None:
         """Raise what undos raised, all in one group."""
@@ -533,7 +539,7 @@ def _explained(name: str, phase: str, error: BaseException) -> Exception:
     if isinstance(error, InvalidConfigError) or (isinstance(error, PluginError) and _about(error) == name):
         return error  # it says what is wrong with the plugin, or its config
     told = phase if phase == AFTER_SET_UP else f"in {phase}"
-    failure = PluginFailedError(name, type(error).__name__, str(error), told)
+    failure = PluginFailedError(name, type(error).__name__, message_of(error), told)
     failure.__cause__ = error
     return failure
 

@@ -23,6 +23,7 @@ from foreword.errors import (
     InvalidPluginConfigError,
     InvalidPluginError,
     UnresolvedAnnotationError,
+    message_of,
 )
 from foreword.kernel.config_keys import unknown_keys
 from foreword.kernel.events import name_of
@@ -76,7 +77,7 @@ def plugin(*, name: str | None = None, config: type | None = None) -> Callable[[
 
     Raises:
         InvalidPluginError: when the function is declared: the name is no non-empty string that UTF-8 can spell, or the
-            config is no class.
+            config is no class, or two parameters are annotated with it.
     """
 
     def mark(function: F) -> F:
@@ -91,9 +92,20 @@ def _check_mark(name: object, config: object, function: Callable[..., object]) -
     if name is not None and plain_name(name) is None:
         why = f"its name {NAME_RULE}, not {shortened(name)}; without name=… it is called as its function"
         raise InvalidPluginError(name_of(function), why)
-    if config is not None and not isinstance(config, type):
+    if not isinstance(config, (type, types.NoneType)):
         why = f"its config must be a class, not {shortened(config)}; name the class that config objects are made of"
         raise InvalidPluginError(name_of(function), why)
+    if config is None:
+        return
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
+    taking = [each for each, told in annotations.items() if each != "return" and _means(told, config, function)]
+    if len(taking) > 1:
+        _check_first(plain_name(name) or name_of(function), "config", *taking[:2])
+
+
+def _means(annotation: object, config: object, function: Callable[..., object]) -> bool:
+    """Whether an annotation is the config's class, or its name; what else may stand for it, mounting finds out."""
+    return annotation is config or (isinstance(annotation, str) and _globals(function).get(annotation) is config)
 
 
 def is_declared(target: object) -> bool:
@@ -105,7 +117,8 @@ def spec_of(target: object) -> PluginSpec:
     """Read what a plugin is called and needs.
 
     Raises:
-        InvalidPluginError: the target is no function (nor a service class that can be mounted).
+        InvalidPluginError: the target is no function (nor a service class that can be mounted); or it takes its config
+            or its context twice.
         UnresolvedAnnotationError: a parameter has no annotation, or one that cannot be resolved.
     """
     if isinstance(target, type) and issubclass(target, Service):
@@ -137,12 +150,25 @@ def _with_parameters(
             raise InvalidPluginError(name, f"takes {parameter.name} by position only; parameters are given by name")
         annotation = _annotation(name, call, parameter)
         if annotation is Context:
+            _check_first(name, "context", context_parameter, parameter.name)
             context_parameter = parameter.name
         elif parameter.name == "config" or (annotation is config and config is not None):
+            _check_first(name, "config", config_parameter, parameter.name)
             config, config_parameter = _config_class(name, parameter, annotation, mark.config), parameter.name
         else:
             needs.append(_need(name, parameter, annotation))
+    for need in needs:  # those that stand before the parameter that tells what the config is, or may be None
+        if need.type is config:
+            _check_first(name, "config", need.parameter, config_parameter)
     return PluginSpec(name, call, config, config_parameter, context_parameter, tuple(needs))
+
+
+def _check_first(name: str, what: str, first: str | None, second: str | None) -> None:
+    """See that only one parameter takes what a plugin is given once."""
+    if first is not None and second is not None:
+        raise InvalidPluginError(
+            name, f"takes its {what} twice, as {first} and as {second}; drop one of the parameters"
+        )
 
 
 def _annotation(name: str, call: Callable[..., Any], parameter: inspect.Parameter) -> Any:
@@ -260,7 +286,7 @@ def _by_call(spec: PluginSpec, given: dict[str, Any]) -> object:
     except ForewordError:  # it says more than we could
         raise
     except (TypeError, ValueError) as error:
-        fault = _fault(_without_values(str(error), given))
+        fault = _fault(_without_values(message_of(error), given))
     raise InvalidPluginConfigError(spec.name, [fault])  # see above
 
 

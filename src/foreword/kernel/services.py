@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from foreword.errors import DuplicateServiceError, MissingServiceError
+from foreword.errors import DuplicateServiceError, MissingServiceError, shown
 from foreword.kernel.effects import Registration
+from foreword.kernel.names import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -85,7 +86,9 @@ class Services:
         Raises:
             DuplicateServiceError: somebody provides that type already.
             InactiveContextError: the plugin has gone.
+            TypeError: the key is no class.
         """
+        _check_key(key, fiber)
         held = self._provided.get(key)
         if held is not None:
             raise DuplicateServiceError(key.__qualname__, fiber.name, held.fiber.name)
@@ -101,7 +104,12 @@ class Services:
         return registration
 
     def get(self, ctx: Context, key: type[S]) -> S | None:
-        """The service of a type, bound to the context; None if nobody provides it to it now."""
+        """The service of a type, bound to the context; None if nobody provides it to it now.
+
+        Raises:
+            TypeError: the key is no class.
+        """
+        _check_key(key, ctx.fiber)
         found = self._seen(ctx.fiber, key)
         return None if found is None else cast("S", found.bound(ctx))
 
@@ -110,6 +118,7 @@ class Services:
 
         Raises:
             MissingServiceError: nobody provides it to the context now.
+            TypeError: the key is no class.
         """
         service = self.get(ctx, key)
         if service is None:
@@ -144,6 +153,12 @@ class Services:
     def _seen(self, fiber: Fiber, key: type) -> Provision | None:
         found = self._provided.get(key)
         return found if found is not None and (found.fiber.serves or found.fiber in (fiber, fiber.plugin)) else None
+
+
+def _check_key(key: object, fiber: Fiber) -> None:
+    if not isinstance(key, type):
+        why = "services are found by their class, or one that they stand in for; give that"
+        raise TypeError(f"{shown(fiber.name)} names a service by {shortened(key)}, which is no class; {why}")
 
 
 def _stands_on(fiber: Fiber, base: Fiber) -> bool:

@@ -88,12 +88,14 @@ async def _ask_in_group(questions: list[Question]) -> None:
         raise stops[0]
 
 
-async def ask_in_time(question: Question, timeout: float) -> None:
+async def ask_in_time(question: Question, timeout: float, tell: Callable[[], object] | None = None) -> None:
     """Ask in a task of its own, for at most some seconds. When this ends, that task has ended, or was left behind.
 
     Args:
         question: what to ask; gets its answer or its error.
         timeout: seconds.
+        tell: called when the task is cancelled, for what a cancellation does not reach, such as a thread; must be quick
+            and must not raise.
 
     Raises:
         BaseException: a cancellation or an exit that the provider raised.
@@ -119,6 +121,8 @@ async def ask_in_time(question: Question, timeout: float) -> None:
             cancelled_after = perf_counter() - start
             cancel()
             try:
+                if tell is not None:
+                    tell()
                 with anyio.move_on_after(GRACE, shield=True):
                     await ended.wait()
             finally:

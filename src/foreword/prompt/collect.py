@@ -19,12 +19,14 @@ from foreword.errors import (
     MultipleCompleteSectionsError,
     ProviderFailedError,
     ProviderFailure,
+    message_of,
+    words_of,
 )
 from foreword.prompt.agenda import UNASKED
 from foreword.prompt.baseline import UNSEEN, VOLATILE
 from foreword.prompt.contributions import Entry, Placeholder, Section, ToolSource
 from foreword.prompt.draft import Draft
-from foreword.prompt.text import is_unawaited, printable
+from foreword.prompt.text import is_unawaited
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -245,7 +247,7 @@ class Collector:
         """Do what the entry's ``on_error`` says; False if it says to fail."""
         if entry.on_error == "fail" or self._must_not_fail(entry):
             return False
-        why = printable(f"skipped: {type(error).__name__}: {error}")
+        why = f"skipped: {words_of(error)}"
         if entry.last_good is not None:
             return self._reuse(entry, entry.last_good, why)
         if isinstance(entry.on_error, Placeholder):
@@ -295,4 +297,4 @@ def _can_be_noted(entry: Entry, answer: object) -> bool:
 
 def _failure(entry: Entry, error: Exception, *, may_skip: bool) -> ProviderFailure:
     kind = error.kind if isinstance(error, ForewordError) else "provider_failed"
-    return ProviderFailure(entry.ref, kind, type(error).__name__, printable(str(error)), may_skip)
+    return ProviderFailure(entry.ref, kind, type(error).__name__, message_of(error), may_skip)

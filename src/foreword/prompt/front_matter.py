@@ -14,7 +14,7 @@ from foreword.errors import Fault
 from foreword.strictyaml import read, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from foreword.strictyaml import Document
 
@@ -23,6 +23,9 @@ __all__ = ["MAX_SIZE", "FrontMatter", "split"]
 MAX_SIZE: Final = 16 * 1024  # bytes in UTF-8
 _OPENING: Final = re.compile(r"---[ \t]*(?:\n|\Z)")
 _CLOSING: Final = re.compile(r"^---[ \t]*(?:\n|\Z)", re.MULTILINE)
+_EMPTY_LINES: Final = re.compile(r"(?:[ \t]*\n)+")
+_KEY: Final = re.compile(r"([\w-]+)[ \t]*:(?:[ \t]|\Z)")  # of a line that is no part of a value
+_GOING_ON: Final = ("", " ", "\t", "#", "-", "]", "}")  # how a line begins that has no key
 _STAR: Final = re.compile(r"(?:[:,\[]|^\s*-)\s*\*")  # where a value begins with a star
 
 
@@ -52,16 +55,22 @@ class FrontMatter:
         return 1 if place is None else place[0]
 
 
-def split(text: str, file: str) -> FrontMatter:
+def split(text: str, file: str, keys: Collection[str] = ()) -> FrontMatter:
     """Part a file's text into front matter and text. Without a first line ``---``, all of it is text.
 
     Args:
         text: all of it, with LF line ends.
         file: what to call the file in faults.
+        keys: which may stand in front matter. What looks like it, has one of them, and stands below empty lines is a
+            fault; without keys it is text.
     """
     opening = _OPENING.match(text)
     if opening is None:
-        return FrontMatter({}, text, 1)
+        line = _late(text, keys)
+        if line is None:
+            return FrontMatter({}, text, 1)
+        why = 'front matter begins in line 1; drop the empty lines above it, or write "***" if a rule is meant'
+        return FrontMatter(None, "", 1, (Fault(file, line, "", why),))
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
         why = 'opens front matter that no line "---" closes; add one, or write "***" if a rule is meant'
@@ -74,6 +83,19 @@ def split(text: str, file: str) -> FrontMatter:
         why = f"front matter of {size:,} bytes, more than the limit of {MAX_SIZE:,}"
         return FrontMatter(None, held, line, (Fault(file, 1, "", why),))
     return _read(matter, held, line, file)
+
+
+def _late(text: str, keys: Collection[str]) -> int | None:
+    """The line at which front matter begins below empty lines; None if there is none. A text may begin with a rule."""
+    empty = _EMPTY_LINES.match(text)
+    opening = _OPENING.match(text, empty.end()) if empty else None
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    if empty is None or opening is None or closing is None:
+        return None
+    lines = [line for line in text[opening.end() : closing.start()].split("\n") if line[:1] not in _GOING_ON]
+    found = [_KEY.match(line) for line in lines]
+    names = {match[1] for match in found if match is not None}
+    return empty[0].count("\n") + 1 if None not in found and not names.isdisjoint(keys) else None
 
 
 def _read(matter: str, text: str, line: int, file: str) -> FrontMatter:

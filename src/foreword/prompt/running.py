@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from foreword.errors import ThreadsExhaustedError
+from foreword.prompt.text import is_unawaited
 
 if TYPE_CHECKING:
     import anyio
@@ -126,8 +127,14 @@ class Threads:
         """Whether a thread is still busy with a question."""
         return question in self._busy
 
-    async def run(self, question: Question, work: Callable[[], Any]) -> Any:
-        """Call a function in a thread, and wait for what it gives. Cancelled, it goes at once, and the thread is stuck.
+    async def run(self, question: Question, work: Callable[[], Any], grace: float = 0.0) -> Any:
+        """Call a function in a thread, and wait for what it gives. Cancelled, it goes, and the thread is stuck.
+
+        Args:
+            question: what the function is called for.
+            work: the function.
+            grace: seconds that the function has to come back after a cancellation, for one that can learn of it. What
+                it then gives counts, but for an awaitable: nobody is left to await it.
 
         Raises:
             ThreadsExhaustedError: all threads are stuck; names by whom.
@@ -152,7 +159,7 @@ class Threads:
 
         Thread(target=copy_context().run, args=(body,), name=f"foreword {question.entry.name}", daemon=True).start()
         try:
-            await done.wait()
+            await _wait(done, grace, outcome)
         except BaseException:
             with self._lock:
                 if question in self._busy:
@@ -183,6 +190,24 @@ class Threads:
             waiting, self._waiting = self._waiting, []
         for tell in waiting:
             tell()
+
+
+async def _wait(done: anyio.Event, grace: float, outcome: list[Any]) -> None:
+    """Wait for a thread; after a cancellation, for some seconds more.
+
+    Raises:
+        BaseException: the cancellation, unless the thread came back in time with what needs no awaiting.
+    """
+    import anyio
+
+    try:
+        await done.wait()
+    except anyio.get_cancelled_exc_class():
+        if grace:
+            with anyio.move_on_after(grace, shield=True):
+                await done.wait()
+        if not done.is_set() or any(map(is_unawaited, outcome)):
+            raise
 
 
 def _teller(event: anyio.Event) -> Callable[[], None]:

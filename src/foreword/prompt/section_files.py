@@ -158,7 +158,7 @@ class _Reading:
         text = self._text(file, name)
         if text is None:
             return None
-        matter = front_matter.split(text, name)
+        matter = front_matter.split(text, name, _CHECKS)
         values = {**self._defaults(file), **(matter.values or {})}
         wrong = sorted(self._wrong(matter, values, name), key=lambda found: found[1].line or 0)
         for kind, fault in wrong:

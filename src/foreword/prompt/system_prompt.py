@@ -11,6 +11,7 @@ view belongs to its owner and stands in its scope's layer; closing the view undo
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -628,13 +629,16 @@ class SystemPrompt(Service):
             The registration; it announces no change.
 
         Raises:
-            InvalidOptionError: the listener is no function.
+            InvalidOptionError: the listener is no function, or none that takes three arguments.
             InactiveContextError: this view is closed.
         """
         place = calling_line(caller(1)) if source is None else source
 
         def register(given: Any) -> Registration:
             self._check_listener(given, place)
+            if not _takes(given, 3):
+                why = "must take three arguments: async def listener(assembly, context, call_next)"
+                raise InvalidOptionError(self._origin(place).ref("listener", name_of(given)), "listener", why)
             return self._registry.assemble_listeners.add(self._owner, self._key, given, place, prepend=prepend)
 
         return self._now_or_decorated(listener, register)
@@ -815,6 +819,19 @@ class SystemPrompt(Service):
     def _require_active(self) -> None:
         if not self._owner.active:
             raise InactiveContextError(f"the view of owner {self._owner.name} on scope {self._key.name}")
+
+
+def _takes(call: Callable[..., object], count: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as its signature can be read."""
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):  # builtins may have none
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _in_a_loop(run: Run, take: Callable[[], Coroutine[Any, Any, T]], call: str, instead: str, why: EntryRef) -> T:

@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING
 
 from foreword.errors import NotAStringError, PromptTooLargeError, UnreadableTextError, with_article
-from foreword.kernel.names import spellable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +16,6 @@ __all__ = [
     "described",
     "is_unawaited",
     "plain_string",
-    "printable",
     "read_text",
     "refuse_awaitable",
     "within",
@@ -79,11 +77,6 @@ def is_unawaited(answer: object) -> bool:
 def described(value: object) -> str:
     """What kind of thing this is, without showing it: values may be secret."""
     return "None" if value is None else with_article(type(value).__name__)
-
-
-def printable(text: str) -> str:
-    """A text with halves of surrogate pairs escaped: what others say of a fault must not become one."""
-    return text if spellable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def within(limit: int, text: str, what: str) -> None:

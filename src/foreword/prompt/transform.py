@@ -15,14 +15,14 @@ from itertools import pairwise
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from foreword.errors import ListenerError, with_article
+from foreword.errors import ListenerError, with_article, words_of
 from foreword.kernel.names import spellable
 from foreword.kernel.scope import GLOBAL
 from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
 from foreword.prompt.contributions import TOOL_ORDER_REST, ToolSchema
 from foreword.prompt.difference import changed_stretch
 from foreword.prompt.origin import Origin
-from foreword.prompt.text import described, printable
+from foreword.prompt.text import described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,9 +93,7 @@ class Waterfall:
         finally:
             step.over = True
         if failure is not None:  # raised here, where what the guard kept back is no context of it
-            raise self._failed(
-                listener, f"raised {type(failure).__name__}: {failure}; mend it or close it"
-            ) from failure
+            raise self._failed(listener, f"raised {words_of(failure)}; mend it or close it") from failure
         if step.running:
             raise self._failed(listener, "returned while its call_next() was still running; await it")
         if not isinstance(result, PromptAssembly):
@@ -205,7 +203,7 @@ class Waterfall:
 
     def _failed(self, listener: Listener, why: str) -> ListenerError:
         """The error of a listener; the first one fails the assembly even if an outer listener catches it."""
-        error = ListenerError(listener.ref, printable(why))
+        error = ListenerError(listener.ref, why)
         if self._fault is None:
             self._fault = error
         return error

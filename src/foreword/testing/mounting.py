@@ -13,9 +13,10 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from foreword.errors import EntryRef, MissingServiceError
+from foreword.errors import EntryRef, MissingServiceError, shown
 from foreword.kernel.context import Context
 from foreword.kernel.fiber import FiberState, PluginFiber
+from foreword.kernel.names import shortened
 from foreword.prompt.config import SystemPromptConfig
 from foreword.prompt.system_prompt import SystemPrompt
 from foreword.testing.leftovers import Standing, Tasks, told
@@ -147,7 +148,9 @@ async def mount(
         MissingServiceError: nobody provides a service that it, or one that it mounts, needs.
         AssertionError: on leaving, something of it is left.
         BaseExceptionGroup: on leaving, undos of the plugin raised.
+        TypeError: the services are no list and no mapping of classes, or the plugins no list of plugins and pairs.
     """
+    provided, beside = _provisions(services), _mounts(plugins)
     if system_prompt is None:
         if "includeHarnessIdentity" not in fields:
             fields.setdefault("include_harness_identity", False)
@@ -156,7 +159,11 @@ async def mount(
         raise TypeError("give either system_prompt=… or its fields, not both")
     tasks = Tasks()
     async with Context(setup_timeout=setup_timeout, teardown_timeout=teardown_timeout) as kernel:
-        await _furnish(kernel, system_prompt, services, plugins)
+        await kernel.mount(SystemPrompt, system_prompt).ready()
+        for key, service in provided:
+            kernel.provide(service, key=key)
+        for other, its_config in beside:
+            await kernel.mount(other, its_config).ready()
         before = await Standing.of(kernel)
         mounted = Mounted(kernel, kernel.mount(plugin, config), before)
         try:
@@ -171,20 +178,36 @@ async def mount(
         raise AssertionError(told(mounted.fiber.name, left))
 
 
-async def _furnish(
-    kernel: Context, system_prompt: SystemPromptConfig, services: Services, plugins: Iterable[object]
-) -> None:
-    """Put into a kernel what the plugin is to find there."""
-    await kernel.mount(SystemPrompt, system_prompt).ready()
-    if isinstance(services, Mapping):
-        for key, service in cast("Mapping[type, object]", services).items():
-            kernel.provide(service, key=key)
-    else:
-        for service in services:
-            kernel.provide(service)
-    for each in plugins:
-        other, config = cast("tuple[object, object]", each) if isinstance(each, tuple) else (each, None)
-        await kernel.mount(other, config).ready()
+def _provisions(services: object) -> list[tuple[type, object]]:
+    """The services that a plugin is to find, each with the type under which it finds it."""
+    if not isinstance(services, Mapping):
+        way_out = "a list of services, or a mapping as in {Ledger: EmptyLedger()}"
+        return [(type(service), service) for service in _listed("services", services, way_out)]
+    provisions: list[tuple[type, object]] = []
+    for key, service in cast("Mapping[object, object]", services).items():
+        if not isinstance(key, type):
+            why = "a service is found by its class, or one that it stands in for"
+            raise TypeError(f"mount(services=…) has the key {shortened(key)}, which is no class; {why}")
+        provisions.append((key, service))
+    return provisions
+
+
+def _mounts(plugins: object) -> list[tuple[object, object]]:
+    """The plugins that stand beside, each with its config."""
+    mounts: list[tuple[object, object]] = []
+    for each in _listed("plugins", plugins, "a list of plugins, each alone or as a pair (plugin, config)"):
+        pair = cast("tuple[object, ...]", each) if isinstance(each, tuple) else (each, None)
+        if len(pair) != 2:
+            why = f"a tuple of {len(pair)}; give each plugin alone, or as a pair (plugin, config)"
+            raise TypeError(f"mount(plugins=…) holds {why}")
+        mounts.append((pair[0], pair[1]))
+    return mounts
+
+
+def _listed(option: str, given: object, wanted: str) -> list[object]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"mount({option}=…) is {shortened(given)}; give {wanted}")
+    return list(cast("Iterable[object]", given))
 
 
 async def _settle(kernel: Context, fiber: Fiber) -> None:
@@ -198,9 +221,23 @@ async def _settle(kernel: Context, fiber: Fiber) -> None:
         await fiber.ready()
         if fiber.state is not FiberState.ACTIVE:
             provided = sorted(key.__qualname__ for key in kernel.root.services.provided())
-            raise MissingServiceError(", ".join(fiber.missing), fiber.name, provided)
+            raise MissingServiceError(", ".join(fiber.missing), fiber.name, provided, _way_out(kernel, fiber))
     for child in fiber.children:
         await _settle(kernel, child)
+
+
+def _way_out(kernel: Context, waiting: Fiber) -> str:
+    """How a plugin that waits gets its service: from the test; or never, where plugins wait for each other."""
+    way_out = "give mount(…) the service itself, services=[…], or a plugin that provides it, plugins=[…]"
+    others = [
+        each.name
+        for each in _with_all_below(kernel.fiber)
+        if isinstance(each, PluginFiber) and each.missing and each is not waiting
+    ]
+    if not others:
+        return way_out
+    names = ", ".join(map(shown, others))
+    return f"{way_out}; or one of those that wait as well provides it: then they wait for each other ({names})"
 
 
 def _with_all_below(fiber: Fiber) -> Iterator[Fiber]:

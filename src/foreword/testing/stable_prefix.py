@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from foreword.errors import MissingExtraError
+from foreword.kernel.names import shortened
 from foreword.prompt.context import AssembleContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from datetime import datetime, timedelta
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from foreword.prompt.system_prompt import SystemPrompt
 
 __all__ = ["assert_stable_prefix"]
+
+T = TypeVar("T")
 
 _TWO_STEPS: Final = (AssembleContext(), AssembleContext())
 
@@ -40,12 +44,14 @@ def assert_stable_prefix(
         ValueError: there is nothing to hold the first step against.
         MissingExtraError: clocks are given, and the extra ``lint`` is not installed, which moves them.
         ForewordError: the prompt cannot be assembled.
+        TypeError: an argument is none of these.
     """
     __tracebackhide__ = True
     from foreword.explain.cache import compare
     from foreword.explain.telling import break_words
 
-    steps = list(_steps(prompt, tuple(contexts), tuple(clocks)))
+    prompt, contexts, clocks = _checked(prompt, contexts, clocks)
+    steps = list(_steps(prompt, contexts, clocks))
     if len(steps) < 2:
         raise ValueError("one step alone is always like itself; give assert_stable_prefix two contexts, or a clock")
     first, *others = steps
@@ -53,6 +59,32 @@ def assert_stable_prefix(
         broken_by = compare(first, step, masked=True).broken_by
         if broken_by is not None:
             raise AssertionError(f"{step.title} does not begin as {first.title} does: {break_words(broken_by)}")
+
+
+def _checked(
+    prompt: object, contexts: object, clocks: object
+) -> tuple[SystemPrompt, tuple[AssembleContext, ...], tuple[datetime | timedelta, ...]]:
+    """What was given, when it is what it must be."""
+    from datetime import datetime, timedelta
+
+    from foreword.prompt.system_prompt import SystemPrompt
+
+    if not isinstance(prompt, SystemPrompt):
+        raise TypeError(f"assert_stable_prefix takes a SystemPrompt, or a view of one, not {shortened(prompt)}")
+    return (
+        prompt,
+        _all("contexts", contexts, (AssembleContext,), "AssembleContexts"),
+        _all("clocks", clocks, (datetime, timedelta), "datetimes and timedeltas"),
+    )
+
+
+def _all(option: str, given: object, types: tuple[type[T], ...], wanted: str) -> tuple[T, ...]:
+    told = shortened(given)
+    members = tuple(cast("Iterable[object]", given)) if isinstance(given, Iterable) else None
+    found = tuple(each for each in members or () if isinstance(each, types))
+    if members is None or len(found) < len(members):
+        raise TypeError(f"assert_stable_prefix takes {option} as a list of {wanted}, not {told}")
+    return found
 
 
 def _steps(
