@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.agent.support import logged, stage
 
-from foreword import AGENT_ERROR, Context, SystemPrompt, TurnFailed
+from foreword import AGENT_ERROR, Context, SystemPrompt, ToolDefinition, TurnFailed
 from foreword.agent.attempt import HELD_BACK
 from foreword.errors import HeaderDriftError
 from foreword.explain import diff_of, find_text, subject_at, why_missing
@@ -197,3 +197,29 @@ async def test_it_is_about_a_session_that_goes_on() -> None:
         await session.close()
         with pytest.raises(ValueError, match="one of 'fresh', 'recorded', 'error'"):
             await play.agent(session=session.id, drift="new")
+
+
+async def test_recorded_offers_and_calls_the_same_tools() -> None:
+    """A tool runs if the request that was sent had it, and it is there today: neither a new one nor one that has gone."""
+    ran: list[str] = []
+
+    def old() -> str:
+        """Old."""
+        return str(ran.append("old"))
+
+    def new() -> str:
+        """New."""
+        return str(ran.append("new"))
+
+    async with stage("One.", call_tools(new={}, old={}), "Two.") as play:
+        registered = play.tools.register(ToolDefinition.of(old))
+        agent = await play.agent()
+        await agent.run("1")
+        await agent.dispose()
+        registered.close()
+        play.tools.register(new)
+        again = await play.agent(session=agent.id, drift="recorded")
+        await again.run("2")
+        assert [tool["name"] for tool in json.loads(play.model.requests[1])["tools"]] == ["old"]
+        assert [answered.code for answered in logged(again, ToolAnswered)] == ["UNKNOWN_TOOL"] * 2
+        assert ran == []

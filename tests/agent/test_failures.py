@@ -1,5 +1,6 @@
 """What goes wrong ends the turn, in words and in the log; the model is asked nothing, and the next turn works."""
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -14,10 +15,14 @@ from foreword import (
     AGENT_TURN_STOPPING,
     SYSTEM_PROMPT_ASSEMBLE,
     Agent,
+    Enter,
     Event,
+    ForewordError,
     ListenerError,
     NoModelError,
     ProviderFailedError,
+    Reject,
+    Retry,
     TurnFailed,
     UnknownVariableError,
     ValuelessVariableError,
@@ -25,9 +30,10 @@ from foreword import (
 )
 from foreword.agent.failure import LONGEST, in_words
 from foreword.errors import FlushFailedError, ModelFailedError, UnknownProviderError
-from foreword.session import HeaderWritten, TurnEnd
+from foreword.session import HeaderWritten, TurnEnd, UserSaid
 from foreword.testing import call_tools
 from foreword.wire.chunks import ModelFailure
+from foreword.wire.messages import UserMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -311,3 +317,71 @@ async def test_a_provider_that_hangs() -> None:
         assert (await turn).reason == "aborted"
         bad.close()
         await works(agent)
+
+
+class UnspellableError(ForewordError):
+    """An error of somebody else's, whose kind no log can hold."""
+
+    kind = "\ud800"
+
+
+async def test_an_end_that_no_log_can_hold() -> None:
+    """Another one is logged in its place, so the turn is closed; the caller gets what failed, with a note."""
+    async with stage("Fine.") as play:
+        agent = await play.agent()
+
+        async def broken(*told: Any) -> Any:
+            raise UnspellableError("no")
+
+        listening = agent.ctx.on(AGENT_PRE_STEP, broken)
+        with pytest.raises(UnspellableError, match="no") as caught:
+            await agent.run("Hi")
+        assert "refuses turn/end" in caught.value.__notes__[0]
+        assert kinds(agent)[-2:] == NO_STEP
+        assert (logged(agent)[-1].reason, logged(agent)[-1].code) == ("error", "event_refused")
+        listening.close()
+        await works(agent)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Reject(5), "Reject is a string, not an int"),  # type: ignore[arg-type]
+        (lambda: Reject("\ud800"), "half a surrogate pair"),
+        (lambda: Enter(None), "Enter takes a tuple of UserSaid, not None"),  # type: ignore[arg-type]
+        (lambda: Enter("hello"), "Enter takes a tuple of UserSaid, not a str"),  # type: ignore[arg-type]
+        (lambda: Enter(("hello",)), "each message of Enter is a UserSaid, not a str"),  # type: ignore[arg-type]
+        (lambda: Retry("1"), "a number of seconds, not for a str"),  # type: ignore[arg-type]
+        (lambda: Retry(after=True), "a number of seconds, not for a bool"),
+        (lambda: Retry(-5), "from 0 up, not for -5"),
+        (lambda: Retry(float("nan")), "from 0 up, not for nan"),
+        (lambda: Retry(float("inf")), "from 0 up, not for inf"),
+    ],
+)
+def test_answers_that_are_none(make: Callable[[], object], match: str) -> None:
+    """They are refused where a listener makes them, so the trace of the error leads to its line."""
+    with pytest.raises((TypeError, ValueError), match=match):
+        make()
+
+
+def test_messages_of_enter_and_reasons_of_reject_are_plain() -> None:
+    """Any iterable of messages will do, and so will a subclass of str."""
+    said = UserSaid(UserMessage("Hi"))
+    assert Enter(each for each in [said]).messages == (said,)  # type: ignore[arg-type]
+    assert type(Reject(Subclass("no")).reason) is str
+
+
+class Subclass(str):
+    """No plain string."""
+
+    __slots__ = ()
+
+
+async def test_a_text_that_is_no_plain_string() -> None:
+    """It is told as what it holds, whether it begins a turn or waits for one."""
+    async with stage("Fine.") as play:
+        agent = await play.agent()
+        agent.inject(Subclass("First"))
+        await agent.run(Subclass("Hi"))
+        assert said(agent) == ["First", "Hi"]
+        assert {type(each) for each in said(agent)} == {str}

@@ -113,6 +113,13 @@ async def broken_setup(agent: Any) -> None:
         ({"values": {ContextKey("tenant", str): 3}}, TypeError),
         ({"log": None}, TypeError),
         ({"session": "some", "labels": {"ticket": "4711"}}, TypeError),
+        ({"labels": {"ticket": 4711}}, TypeError),
+        ({"retry": 5}, TypeError),
+        ({"clock": 5}, TypeError),
+        ({"max_steps": True}, TypeError),
+        ({"max_steps": 1.5}, TypeError),
+        ({"max_steps": "3"}, TypeError),
+        ({"max_steps": 0}, ValueError),
         ({"name": ""}, EmptyNameError),
     ],
     ids=lambda each: next(iter(each)) if isinstance(each, dict) else None,
@@ -130,6 +137,23 @@ async def test_what_fails_leaves_nothing(options: dict[str, Any], error: type[Ex
         assert await play.log.sessions() == []
         agent = await play.agent(tools=ToolMask(allow=["search"]))
         assert (await agent.run("Hi")).reason == "completed"
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"labels": {"tenant": "acme", "ticket": 4711}}, "the label 'ticket' is an int; give a string"),
+        ({"retry": 5}, "retry is a RetryPolicy, not an int"),
+        ({"clock": 5}, "clock is a Clock, not an int"),
+        ({"max_steps": 1.5}, "max_steps is an int, or None for any number, not a float"),
+    ],
+    ids=["labels", "retry", "clock", "max_steps"],
+)
+async def test_what_is_refused_is_named(options: dict[str, Any], match: str) -> None:
+    """The error says which option is wrong, when the agent is made and not in some turn."""
+    async with stage() as play:
+        with pytest.raises(TypeError, match=match):
+            await play.agent(**options)
 
 
 async def test_a_session_that_is_open() -> None:

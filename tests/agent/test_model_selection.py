@@ -147,3 +147,31 @@ async def test_what_is_refused() -> None:
         await agent.dispose()
         with pytest.raises(InactiveContextError):
             install_model_selection(agent, selection)
+
+
+async def test_what_is_no_selection() -> None:
+    """It is refused when it is installed, and nothing of it stays."""
+    async with stage("Fine.") as play:
+        agent = await play.agent()
+        with pytest.raises(TypeError, match="an agent goes by a ModelSelection, not a str"):
+            install_model_selection(agent, "scripted:m2")  # type: ignore[arg-type]
+        assert (await agent.run("Hi")).text == "Fine."
+
+
+async def test_a_child_is_made_with_what_its_parent_has_selected() -> None:
+    """With the settings that the parent's request would have; later changes are the parent's alone."""
+    async with stage(lambda request: "Fine.", persona=PERSONA) as play:
+        parent = await play.agent(model=ModelConfig("scripted", "m1", {"temperature": 0.5, "reasoning_effort": "low"}))
+        selection = ModelSelection("scripted:m2")
+        install_model_selection(parent, selection)
+        child = await parent.spawn("child")
+        selection.current = "scripted:m3"
+        await child.run("Hi")
+        await parent.run("Hi")
+        assert told(play) == [("scripted:m2", "scripted:m2"), ("scripted:m3", "scripted:m3")]
+        assert settings(play) == [{"temperature": 0.5}] * 2
+        selection.current = None
+        assert (await parent.spawn("other")).model == parent.model
+        bare = await play.agent(model=None)
+        install_model_selection(bare, ModelSelection("scripted:m4"))
+        assert str((await bare.spawn("third")).model) == "scripted:m4"

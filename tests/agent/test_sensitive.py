@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.agent.support import logged, stage
 
-from foreword import AGENT_PRE_STEP, Enter
+from foreword import AGENT_PRE_STEP, Enter, ToolDefinition
 from foreword.explain import compare, find_text, subject_at
 from foreword.session import AssistantSaid, Note, ToolAnswered, ToolCalled, UserSaid, masked_event, open_log, rebuild
 from foreword.testing import call_tools
@@ -116,3 +116,21 @@ async def test_what_a_masked_log_keeps_has_its_owner(hidden: str) -> None:
         assert broken_by is not None
         assert (broken_by.cause, broken_by.name) == ("variable", "code")
         play.model.sent.clear()  # they are in another log
+
+
+async def test_a_sensitive_tool_that_goes_while_the_model_answers() -> None:
+    """What the model was offered as sensitive stays so, call and answer, though nobody has the tool any more."""
+    async with stage(lambda request: leaving() if len(request.messages) == 1 else "Done.") as play:
+        unlock = ToolDefinition("unlock", "", {"type": "object"}, lambda arguments: "open", sensitive=True)
+        registered = play.tools.register(unlock)
+
+        def leaving() -> object:
+            registered.close()
+            return call_tools(unlock={"code": "hunter2"})
+
+        agent = await play.agent()
+        await agent.run("Open it")
+        assert [answer.code for answer in logged(agent, ToolAnswered)] == ["UNKNOWN_TOOL"]
+        assert logged(agent, AssistantSaid)[0].sensitive == (0,)
+        assert [event.sensitive for event in logged(agent, ToolCalled, ToolAnswered)] == [True, True]
+        assert "hunter2" not in repr([masked_event(event) for event in logged(agent)])

@@ -7,14 +7,16 @@ import pytest
 from tests.agent.support import MODEL, CheckedModel, kinds, logged, said, stage
 from tests.support.kernel import kernel
 
-from foreword import SYSTEM_PROMPT_ASSEMBLE, ContextKey, SystemPrompt, create_agent, open_log
+from foreword import SYSTEM_PROMPT_ASSEMBLE, Context, ContextKey, SystemPrompt, create_agent, open_log
 from foreword.agent.models import ModelAdapters
+from foreword.errors import EventRefusedError
 from foreword.session import AssistantSaid, ToolAnswered, ToolCalled, TurnEnd
 from foreword.testing import call_tools
 from foreword.testing.memory_store import MemoryStore
 from foreword.tools.context import ToolContext
 from foreword.tools.masks import ToolMask
 from foreword.tools.registry import ToolRegistry
+from foreword.tools.result import ToolResult
 from foreword.wire.messages import ToolCall, ToolMessage
 
 pytestmark = pytest.mark.anyio
@@ -189,3 +191,40 @@ async def test_history_with_tools_is_what_the_model_gets() -> None:
             "tool",
         ]
         assert said(agent) == ["Go"]
+
+
+class CarelessTools(ToolRegistry):
+    """Gives results that no log can hold."""
+
+    __slots__ = ()
+
+    def bind(self, ctx: Context) -> ToolRegistry:
+        return self
+
+    async def call(self, *told: Any, **more: Any) -> ToolResult:
+        return ToolResult("\ud800")
+
+
+async def test_a_result_that_no_log_can_hold() -> None:
+    """It fails the turn, and each call has its answer: that of the tool is not known, the others were not started."""
+    model = CheckedModel([call_tools(ToolCall("1", "look", "{}"), ToolCall("2", "look", "{}")), "Fine."])
+    async with open_log(MemoryStore()) as log, kernel() as ctx:
+        model.ctx = ctx
+        await ctx.mount(SystemPrompt).ready()
+        await ctx.mount(ModelAdapters).ready()
+        tools = CarelessTools(ctx.require(SystemPrompt))
+        ctx.provide(tools, key=ToolRegistry)
+        ctx.require(ModelAdapters).register(model)
+        tools.register(look)
+        agent = await create_agent(ctx, "careless", model=MODEL, log=log)
+        with pytest.raises(EventRefusedError, match="refuses tool/result"):
+            await agent.run("Look")
+        assert [code for *_, code in answers(agent)] == ["TOOL_OUTCOME_UNKNOWN", "TOOL_NOT_STARTED"]
+        await agent.run("And now?")
+        roles = [each["role"] for each in json.loads(model.requests[1])["messages"]]
+        assert roles == ["user", "assistant", "tool", "tool", "user"]
+
+
+def look() -> str:
+    """Look."""
+    return "seen"

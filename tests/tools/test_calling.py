@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -28,10 +29,18 @@ from foreword import (
     ToolDefinition,
     ToolRegistry,
     ToolResult,
+    freeze,
 )
 
 TENANT = ContextKey("tenant", str)
 UNSURE = "whether it took effect is not known"
+
+
+@pytest.fixture
+def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So long that a loaded machine wakes a thread, or a task, within it."""
+    monkeypatch.setattr("foreword.prompt.asking.GRACE", PATIENCE)
+    monkeypatch.setattr("foreword.tools.execute.GRACE", PATIENCE)
 
 
 async def outcome(function: Any, *, max_result: int = 256 * 1024, **options: Any) -> ToolResult:
@@ -89,6 +98,26 @@ async def test_a_tool_may_say_that_it_failed() -> None:
     assert await outcome(lambda arguments: said) == said
 
 
+class Shown(str):
+    """A string as template engines make them: it says more than it holds."""
+
+    def __str__(self) -> str:
+        return "shown"
+
+    def __format__(self, spec: str) -> str:
+        return "shown"
+
+
+@pytest.mark.anyio
+async def test_a_result_of_odd_strings() -> None:
+    """Strings of other types become plain ones, of what they hold; a value is frozen as any other."""
+    said = ToolResult(Shown("No."), is_error=True, code=Shown("NO_ORDER"), value={"a": [Shown("b")]})  # type: ignore[dict-item]
+    result = await outcome(lambda arguments: said)
+    assert result == ToolResult("No.", is_error=True, code="NO_ORDER", value={"a": ["b"]})  # type: ignore[dict-item]
+    assert (type(result.text), type(result.code)) == (str, str)
+    assert type(result.value) is type(freeze({}))
+
+
 class Hostile(BaseModel):
     a: int = 1
 
@@ -112,6 +141,10 @@ class Hostile(BaseModel):
         (ToolResult(5), "the text of its ToolResult is an int"),  # type: ignore[arg-type]
         (ToolResult("\ud800"), "half of a surrogate pair"),
         (ToolResult("a", code=5), "the code of its ToolResult is an int"),  # type: ignore[arg-type]
+        (ToolResult("a", is_error=True, code="\ud800"), "half of a surrogate pair"),
+        (ToolResult("a", is_error=1), "the is_error of its ToolResult is an int"),  # type: ignore[arg-type]
+        (ToolResult("a", is_error=None), "the is_error of its ToolResult is None"),  # type: ignore[arg-type]
+        (ToolResult("a", is_error="yes"), "the is_error of its ToolResult is a str"),  # type: ignore[arg-type]
         (ToolResult("a", value=object()), "which JSON does not have"),  # type: ignore[arg-type]
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else ascii(value)[:20],
@@ -197,6 +230,41 @@ async def test_messages_of_errors(error: Exception, text: str) -> None:
 
     result = await outcome(tool)
     assert (result.text, result.code) == (f"Error: {text}", "TOOL_FAILED")
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class OddlyPrintableError(Exception):
+    def __str__(self) -> str:
+        return Shown("held")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (UnprintableError(), "UnprintableError"),
+        (ExceptionGroup("g", [ValueError("one"), UnprintableError()]), "ValueError: one; UnprintableError"),
+        (OddlyPrintableError(), "OddlyPrintableError: held"),
+    ],
+    ids=["raises", "in a group", "odd string"],
+)
+async def test_an_error_that_cannot_be_printed(error: Exception, text: str, is_async: bool) -> None:
+    """It is a failure of the tool like any other, told by its type; the error itself is kept."""
+
+    def tool(arguments: Any) -> str:
+        raise error
+
+    async def tool_async(arguments: Any) -> str:
+        raise error
+
+    result = await outcome(tool_async if is_async else tool)
+    assert (result.text, result.code) == (f"Error: {text}", "TOOL_FAILED")
+    assert result.error is error
 
 
 @pytest.mark.anyio
@@ -347,6 +415,7 @@ async def test_a_tool_may_call_a_tool() -> None:
 # -- time and cancellation ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("long_grace")
 @pytest.mark.anyio
 async def test_a_timeout() -> None:
     """An async tool that takes too long is cancelled, and its call is a result."""
@@ -409,6 +478,169 @@ async def test_a_thread_past_its_timeout() -> None:
     await until(lambda: not tools.stuck)
 
 
+class Watchful:
+    """A plain function that ends once its signal is cancelled, and then does what it was given."""
+
+    def __init__(self, then: Callable[[], Any]) -> None:
+        self.started = threading.Event()
+        self.reason: str | None = None
+        self.then = then
+
+    def __call__(self, context: ToolContext) -> Any:
+        told = threading.Event()
+        context.signal.on_cancel(told.set)
+        self.started.set()
+        assert told.wait(PATIENCE)
+        self.reason = context.signal.reason
+        return self.then()
+
+
+def watchful(tools: ToolRegistry, then: Callable[[], Any], timeout: float | None = None) -> Watchful:
+    """Register a tool ``watch``."""
+    watch = Watchful(then)
+
+    def tool(context: ToolContext) -> Any:
+        return watch(context)
+
+    tools.register(tool, name="watch", timeout=timeout)
+    return watch
+
+
+def fail() -> None:
+    """What a tool that rolls back may raise."""
+    raise ConnectionError("rolled back")
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+async def test_a_thread_that_ends_when_its_signal_says_so() -> None:
+    """Past its timeout a plain function is told by its signal, and waited for a moment: its answer is the result."""
+    _, tools = registry()
+    watch = watchful(tools, lambda: "rolled back", timeout=0.02)
+    assert await tools.call("watch", "") == ToolResult("rolled back", value="rolled back")
+    assert watch.reason == "nobody waits for the call any more"
+    assert tools.stuck == ()
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+async def test_a_thread_that_fails_when_its_signal_says_so() -> None:
+    """An error that comes after the timeout is no answer: the call ran out of time, but nothing is left running."""
+    _, tools = registry()
+    watchful(tools, fail, timeout=0.02)
+    result = await tools.call("watch", "")
+    assert (result.code, result.text) == (
+        "TIMEOUT", f"Error: no answer within its timeout of 0.02 s: it was cancelled; {UNSURE}",
+    )  # fmt: skip
+    assert tools.stuck == ()
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("then", "code", "text"),
+    [
+        (lambda: "rolled back", None, "rolled back"),
+        (fail, "ABORTED", f"Error: the call was cancelled (stop); {UNSURE}"),
+    ],
+    ids=["answers", "fails"],
+)
+async def test_a_thread_whose_caller_cancels(then: Callable[[], Any], code: str | None, text: str) -> None:
+    """A plain function that ends when the caller's signal is cancelled has answered, however it was cut short."""
+    _, tools = registry()
+    watch = watchful(tools, then)
+    token = CancelToken()
+    results: list[ToolResult] = []
+
+    async def call() -> None:
+        results.append(await tools.call("watch", "", signal=token))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        await until(watch.started.is_set)
+        token.cancel("stop")
+    (result,) = results
+    assert (result.code, result.text) == (code, text)
+    assert isinstance(result.error, ConnectionError) is (code is not None)
+    assert watch.reason == "stop"
+    assert tools.stuck == ()
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+async def test_a_thread_whose_calling_task_is_cancelled() -> None:
+    """A cancellation of the calling task goes on, but not before the plain function had its moment to end."""
+    _, tools = registry()
+    watch = watchful(tools, lambda: "rolled back")
+    results: list[ToolResult] = []
+    stuck: list[object] = []
+
+    async def call() -> None:
+        try:
+            results.append(await tools.call("watch", ""))
+        finally:
+            stuck.extend(tools.stuck)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(call)
+        await until(watch.started.is_set)
+        group.cancel_scope.cancel()
+    assert not results
+    assert watch.reason == "nobody waits for the call any more"
+    assert not stuck
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+async def test_a_late_thread_that_gives_an_awaitable() -> None:
+    """Past the timeout nobody awaits any more: what a plain function then gives to be awaited is not begun."""
+    _, tools = registry()
+    begun: list[int] = []
+
+    async def more() -> str:
+        begun.append(1)
+        return "never"
+
+    watchful(tools, more, timeout=0.02)
+    result = await tools.call("watch", "")
+    assert result.code == "TIMEOUT"
+    assert not begun
+    assert tools.stuck == ()
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.anyio
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+async def test_an_exit_of_a_late_thread(stop: type[BaseException]) -> None:
+    """An exit that a plain function raises after its timeout is not lost."""
+    _, tools = registry()
+
+    def leave() -> None:
+        raise stop
+
+    watchful(tools, leave, timeout=0.02)
+    with pytest.raises(stop):
+        await tools.call("watch", "")
+
+
+@pytest.mark.anyio
+async def test_an_async_tool_learns_of_its_timeout_from_its_signal() -> None:
+    """The signal is cancelled along with the task, for what no cancellation reaches, such as a thread of the tool's."""
+    _, tools = registry()
+    reasons: list[str | None] = []
+
+    @tools.register(timeout=0.02)
+    async def waits(context: ToolContext) -> str:
+        try:
+            await anyio.sleep(FAR)
+        finally:
+            reasons.append(context.signal.reason)
+        return "never"
+
+    assert (await tools.call("waits", "")).code == "TIMEOUT"
+    assert reasons == ["nobody waits for the call any more"]
+
+
 @pytest.mark.anyio
 async def test_an_answer_counts_even_if_it_is_late() -> None:
     """A tool that comes back after its timeout has done what it did: its answer is the result."""
@@ -453,7 +685,7 @@ async def test_a_signal_before_the_call() -> None:
 @pytest.mark.parametrize("kind", ["async", "thread", "clinging"])
 @pytest.mark.parametrize("from_thread", [False, True])
 async def test_a_signal_during_the_call(kind: str, from_thread: bool) -> None:
-    """Cancelling the signal, in whatever thread, ends the call at once, however the tool behaves."""
+    """Cancelling the signal, in whatever thread, ends the call shortly after, however the tool behaves."""
     _, tools = registry()
     started, released, gate = anyio.Event(), anyio.Event(), Gate()
     seen: list[CancelToken] = []

@@ -227,7 +227,7 @@ class Agent(ScopeKey):
             persona: its persona, a template; None for the deployment's. One that a model wrote is no template: have
                 ``setup`` register it with ``verbatim=True``.
             tools: which of the tools it inherits it may see.
-            model: None for this one's.
+            model: None for this one's: the one that is selected now, if a `ModelSelection` selects one.
             values: what is added to this one's.
             labels: what is added to this one's.
             setup: see `create_agent`.
@@ -320,8 +320,9 @@ class Agent(ScopeKey):
 
 def _said(text: str, source: MessageSource | None) -> UserSaid:
     """A message for the model, checked before anything is logged."""
-    if not isinstance(freeze(text), str):
+    plain = freeze(text)  # of a subclass, what it holds
+    if not isinstance(plain, str):
         raise TypeError(f"a turn begins with a text, not {text!r}")
     if source is not None and source.kind == RUNTIME_CONTEXT:
         raise ValueError(f'messages with the source "{RUNTIME_CONTEXT}" are written by the loop; register a context')
-    return UserSaid(UserMessage(text), source)
+    return UserSaid(UserMessage(plain), source)

@@ -7,16 +7,18 @@ Nothing is sent that is not in the log, and what is sent is just what the log sa
 
 from __future__ import annotations
 
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator
+from contextlib import aclosing, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from foreword.agent.answer import Answer
 from foreword.agent.events import AGENT_REQUEST, RequestProposed
 from foreword.agent.failure import in_words
 from foreword.agent.models import ModelAdapters
 from foreword.agent.stream import TextDelta
-from foreword.errors import NoModelError, WrongAnswerError
-from foreword.prompt.text import described
+from foreword.errors import EventRefusedError, NoModelError, WrongAnswerError
+from foreword.prompt.text import described, is_unawaited
 from foreword.session.events import (
     AssistantSaid,
     HeaderWritten,
@@ -26,8 +28,7 @@ from foreword.session.events import (
     Timings,
 )
 from foreword.session.header import RequestHeader
-from foreword.wire.chunks import Finish, ModelFailure, TextChunk, ToolCallChunk
-from foreword.wire.messages import AssistantMessage, ToolCall
+from foreword.wire.chunks import Finish, ModelFailure, TextChunk
 from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
@@ -36,10 +37,9 @@ if TYPE_CHECKING:
     from foreword.agent.run import Run
     from foreword.prompt.origin import Origin
     from foreword.session.events import HeaderReason
-    from foreword.wire.chunks import Chunk
     from foreword.wire.request import ModelRequest
 
-__all__ = ["HELD_BACK", "Answer", "make_attempt"]
+__all__ = ["HELD_BACK", "make_attempt"]
 
 HELD_BACK: Final = "header/held-back"
 """The name of the note which says in what parts today's header differs from the recorded one that is sent instead."""
@@ -58,8 +58,8 @@ async def make_attempt(run: Run, prepared: Prepared, number: int) -> Answer:
     adapter, header = await _resolved(run, prepared, number)
     _write_header(run, header)
     request = replace(header.request(run.session.messages), origins=_origins(prepared, header))
-    answer = Answer(header.config)
-    body = run.session.body_digest(adapter.name, adapter.version, adapter.body(request))
+    answer = Answer(header.config, tuple(tool.name for tool in header.tools))
+    body = run.session.body_digest(adapter.name, adapter.version, _body(adapter, request))
     run.session.append(RequestAttempted(run.turn, run.step, number, body))
     try:
         await run.session.flush()
@@ -85,6 +85,8 @@ async def _resolved(run: Run, prepared: Prepared, number: int) -> tuple[ModelAda
         raise NoModelError(agent.name)
     adapters = agent.ctx.require(ModelAdapters)
     adapter, resolved = adapters.resolve(config)
+    if not isinstance(cast("object", resolved), ModelConfig):
+        raise _misbehaved(adapter, "resolve", resolved, "a ModelConfig")
     today = RequestHeader.of(prepared.rendering, resolved)
     header = run.session.resumption.header(today)
     if header is not today:  # the recorded one goes out again
@@ -92,6 +94,18 @@ async def _resolved(run: Run, prepared: Prepared, number: int) -> tuple[ModelAda
         if not agent.has_written_header:
             run.session.append(Note(HELD_BACK, list(today.differs_in(header))))
     return adapter, header
+
+
+def _body(adapter: ModelAdapter, request: ModelRequest) -> bytes:
+    body = cast("object", adapter.body(request))
+    if not isinstance(body, bytes):
+        raise _misbehaved(adapter, "body", body, "bytes")
+    return body
+
+
+def _misbehaved(adapter: ModelAdapter, method: str, given: object, expected: str) -> TypeError:
+    """An adapter gave what its contract does not allow."""
+    return TypeError(f'the model adapter "{adapter.name}" is broken: {method} gave {described(given)}, not {expected}')
 
 
 def _origins(prepared: Prepared, header: RequestHeader) -> tuple[Origin | None, ...]:
@@ -122,65 +136,31 @@ def _write_header(run: Run, header: RequestHeader) -> None:
 # -- the answer --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Answer:
-    """What arrives of an answer."""
-
-    config: ModelConfig  # that was asked
-    finish: Finish | None = None
-    sent: float | None = None  # by the agent's clock
-    first: float | None = None
-    done: float | None = None
-    _texts: list[str] = field(default_factory=list[str])
-    _calls: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
-
-    @property
-    def text(self) -> str:
-        """What was said."""
-        return "".join(self._texts)
-
-    @property
-    def ended(self) -> Finish:
-        """How it ended. An adapter that says nothing about that is at fault; so is one that aborts by itself."""
-        if self.finish is None:
-            return Finish("error", failure=ModelFailure("the stream has ended without a finish", "malformed_response"))
-        if self.finish.kind == "aborted":
-            failure = ModelFailure("the adapter has aborted, though nobody cancelled the turn", "unknown")
-            return Finish("error", self.finish.usage, failure, self.finish.raw_reason)
-        return self.finish
-
-    def message(self, *, with_calls: bool = True) -> AssistantMessage:
-        """What was said, as a message."""
-        calls = tuple(self._calls[index] for index in sorted(self._calls)) if with_calls else ()
-        return AssistantMessage(self.text, calls)
-
-    def take(self, chunk: Chunk) -> None:
-        """Take in a further piece."""
-        match chunk:
-            case TextChunk(text):
-                self._texts.append(text)
-            case ToolCallChunk(index, id, name, arguments):
-                before = self._calls.get(index)
-                self._calls[index] = ToolCall(id, name, arguments if before is None else before.arguments + arguments)
-            case Finish():
-                self.finish = chunk
-
-
 async def _read(run: Run, adapter: ModelAdapter, request: ModelRequest, number: int, answer: Answer) -> None:
     """Send the request, and read the answer to its end."""
     now = run.agent.terms.clock.now
     answer.sent = now()
-    stream: Any = adapter.stream(request, run.signal)
+    stream = _opened(run, adapter, request)
     try:
-        async with aclosing(stream) as chunks:
+        async with aclosing(stream) if hasattr(stream, "aclose") else nullcontext(stream) as chunks:
             async for chunk in chunks:
                 if answer.first is None:
                     answer.first = now()
-                answer.take(chunk)
+                if not answer.take(chunk):
+                    break
                 if isinstance(chunk, TextChunk):
                     run.tell(TextDelta(run.step, number, chunk.text))
     finally:
         answer.done = now()
+
+
+def _opened(run: Run, adapter: ModelAdapter, request: ModelRequest) -> Any:
+    """The stream of an answer, which need not be a generator."""
+    stream = cast("object", adapter.stream(request, run.signal))
+    if isinstance(stream, AsyncIterator):
+        return cast("Any", stream)
+    is_unawaited(stream)  # a coroutine is closed, so that it is not complained about later
+    raise _misbehaved(adapter, "stream", stream, "an async iterator; have it yield the pieces")
 
 
 # -- how it ended ------------------------------------------------------------------------------------------------------
@@ -194,12 +174,20 @@ def _cut_off(run: Run, error: BaseException) -> Finish:
 
 
 def _log_outcome(run: Run, number: int, answer: Answer, finish: Finish) -> None:
+    """Log how it ended; where the log cannot hold what the adapter said about that, that it could not."""
+    try:
+        run.session.append(_outcome(run, number, answer, finish))
+    except EventRefusedError as refused:  # without an outcome neither step nor turn could end
+        answer.blame(f"the adapter gave a Finish that no log can hold: {refused.why}")
+        run.session.append(_outcome(run, number, answer, answer.ended))
+
+
+def _outcome(run: Run, number: int, answer: Answer, finish: Finish) -> RequestEnded:
     timings = None
     if answer.sent is not None and answer.done is not None:
         first = None if answer.first is None else _milliseconds(answer.first - answer.sent)
         timings = Timings(_milliseconds(answer.done - answer.sent), first)
-    ended = RequestEnded(run.turn, run.step, number, finish.kind, finish.usage, finish.failure, timings)
-    run.session.append(ended)
+    return RequestEnded(run.turn, run.step, number, finish.kind, finish.usage, finish.failure, timings)
 
 
 def _log_interrupted(run: Run, answer: Answer) -> None:

@@ -32,35 +32,44 @@ _UNKNOWN = failure(
 )
 
 
-def sensitive_calls(run: Run, message: AssistantMessage) -> tuple[int, ...]:
+def sensitive_calls(run: Run, prepared: Prepared, message: AssistantMessage) -> tuple[int, ...]:
     """The positions of the calls in an answer whose arguments and results are not to be shown to whoever looks on."""
-    return tuple(at for at, call in enumerate(message.tool_calls) if _is_sensitive(run, call))
+    return tuple(at for at, call in enumerate(message.tool_calls) if _is_sensitive(run, prepared, call))
 
 
-def _is_sensitive(run: Run, call: ToolCall) -> bool:
+def _is_sensitive(run: Run, prepared: Prepared, call: ToolCall) -> bool:
+    """Whether the tool was sensitive when it was offered, though it may have gone since, or is so now."""
+    if call.name in prepared.sensitive:
+        return True
     tools = run.agent.ctx.get(ToolRegistry)
     tool = None if tools is None else tools.get(call.name, run.agent)
     return tool is not None and tool.sensitive
 
 
-async def run_calls(run: Run, prepared: Prepared, calls: Sequence[ToolCall]) -> None:
+async def run_calls(run: Run, prepared: Prepared, offered: Sequence[str], calls: Sequence[ToolCall]) -> None:
     """Run the tools that the model wants, in its order.
+
+    Args:
+        run: the turn.
+        prepared: the step.
+        offered: the names of the tools that the request had.
+        calls: what the model wants.
 
     Raises:
         TurnCancelled: the turn was cancelled.
-        Exception: the log could not be written, so no further tool was run. In both cases the calls that have no answer
-            by then get one that says so.
+        Exception: the log could not be written, or what a tool gave could not be logged, so no further tool was run. In
+            all these cases the calls that have no answer by then get one that says so.
     """
     for at, call in enumerate(calls):
-        running, sensitive = False, _is_sensitive(run, call)
+        running, sensitive = False, _is_sensitive(run, prepared, call)
         try:
             await _log_durably(run, call, sensitive=sensitive)
             running = True
-            result = await _call(run, prepared, call)
+            result = await _call(run, prepared, offered, call)
+            _answer(run, call, result, sensitive=sensitive)
         except BaseException:
             _give_up(run, calls[at:], running=running)
             raise
-        _answer(run, call, result, sensitive=sensitive)
     run.check()
 
 
@@ -72,12 +81,16 @@ async def _log_durably(run: Run, call: ToolCall, *, sensitive: bool) -> None:
     run.tell(ToolCallStarted(run.step, call))
 
 
-async def _call(run: Run, prepared: Prepared, call: ToolCall) -> ToolResult:
-    """Call a tool that the model was offered; to call it by name is not enough, since listeners may hide tools."""
-    offered = [tool.name for tool in prepared.rendering.tools]
+async def _call(run: Run, prepared: Prepared, offered: Sequence[str], call: ToolCall) -> ToolResult:
+    """Call a tool that the model was offered; to call it by name is not enough, since listeners may hide tools.
+
+    What was offered is what the request had. Where a recorded header went out again, today's step must have it, too.
+    """
+    today = {tool.name for tool in prepared.rendering.tools}
+    known = [name for name in offered if name in today]
     tools = run.agent.ctx.get(ToolRegistry)
-    if tools is None or call.name not in offered:
-        why = f'there is no tool "{shown(call.name)}"; {did_you_mean(call.name, offered, "tools")}'
+    if tools is None or call.name not in known:
+        why = f'there is no tool "{shown(call.name)}"; {did_you_mean(call.name, known, "tools")}'
         return failure("UNKNOWN_TOOL", why)
     return await tools.call(
         call.name, call.arguments, scope=run.agent, call_id=call.id, signal=run.signal, context=prepared.context

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foreword.agent.agent import Agent
 from foreword.agent.live import LiveAgents
-from foreword.agent.model_selection import model_config
+from foreword.agent.model_selection import current_model, model_config
 from foreword.agent.outfit import Outfit
 from foreword.agent.retry import Clock, RetryPolicy
 from foreword.agent.terms import Terms
@@ -25,6 +25,7 @@ from foreword.kernel.scope import GLOBAL
 from foreword.kernel.source import caller, calling_line
 from foreword.prompt.checks import checked_name
 from foreword.prompt.context import AssembleContext
+from foreword.prompt.text import described
 from foreword.session.session import Session
 
 if TYPE_CHECKING:
@@ -104,8 +105,7 @@ async def create_agent(
         raise TypeError("labels and cwd are given to a new session only; this one has its own")
     if drift != "fresh" and not isinstance(session, str):
         raise TypeError("drift is for a session that goes on, given by its id; of an open one `Log.resume` decides")
-    if max_steps is not None and max_steps < 1:
-        raise ValueError(f"max_steps is {max_steps}; a turn takes at least one step")
+    _check_terms(retry, max_steps, clock)
     terms = Terms(
         model=None if model is None else model_config(model),
         values=dict(values or {}),
@@ -118,6 +118,27 @@ async def create_agent(
     )
     outfit = Outfit(persona, tools, None, source)
     return await _made(ctx, name, terms, outfit, setup, partial(_claimed, terms.log, session, labels, cwd, drift))
+
+
+def _check_terms(retry: object, max_steps: object, clock: object) -> None:
+    """Refuse now what would fail in some turn."""
+    if retry is not None and not isinstance(retry, RetryPolicy):
+        raise TypeError(f"retry is a RetryPolicy, not {described(retry)}; RetryPolicy(retries=5), say")
+    if clock is not None and not isinstance(clock, Clock):
+        raise TypeError(f"clock is a Clock, not {described(clock)}")
+    if max_steps is None:
+        return
+    if not isinstance(max_steps, int) or isinstance(max_steps, bool):
+        raise TypeError(f"max_steps is an int, or None for any number, not {described(max_steps)}")
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}; a turn takes at least one step")
+
+
+def _check_labels(labels: Mapping[str, str] | None) -> None:
+    """Name the label that is none; the log would only say that one of them is."""
+    for name, value in (labels or {}).items():
+        if not isinstance(cast("object", value), str):
+            raise TypeError(f"the label {name!r} is {described(value)}; give a string")
 
 
 def _log_of(log: Log | None, session: str | Session | None) -> Log:
@@ -141,6 +162,7 @@ async def _claimed(
         return session
     if session is not None:
         return await log.resume(session, drift=drift)
+    _check_labels(labels)
     return await log.create(labels=labels or {}, cwd=None if cwd is None else str(cwd))
 
 
@@ -159,7 +181,7 @@ async def spawn_agent(
     """Make a child; see `Agent.spawn`."""
     terms = replace(
         parent.terms,
-        model=parent.model if model is None else model_config(model),
+        model=current_model(parent) if model is None else model_config(model),
         values={**parent.values, **(values or {})},
         scope=parent.parent or GLOBAL,
         delegator=parent,

@@ -8,16 +8,18 @@ the loop would do. What is told is frozen; a listener changes something by givin
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foreword.kernel.events import Event, Mode
+from foreword.kernel.names import spellable
+from foreword.prompt.text import described
+from foreword.session.events import UserSaid
 
 if TYPE_CHECKING:
     from foreword.agent.agent import Agent
     from foreword.prompt.context import AssembleContext, CancelToken
-    from foreword.session.events import UserSaid
     from foreword.wire.chunks import ModelFailure
     from foreword.wire.request import ModelConfig
 
@@ -52,16 +54,45 @@ class PreStep:
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """Enter the step with these messages, in this order: the same, more, fewer or others."""
+    """Enter the step with these messages, in this order: the same, more, fewer or others.
+
+    Raises:
+        TypeError: they are no messages.
+    """
 
     messages: tuple[UserSaid, ...]
+
+    def __post_init__(self) -> None:
+        given = cast("object", self.messages)
+        if not isinstance(given, Iterable) or isinstance(given, str):
+            raise TypeError(f"Enter takes a tuple of UserSaid, not {described(given)}")
+        messages = tuple(cast("Iterable[object]", given))
+        for each in messages:
+            if not isinstance(each, UserSaid):
+                raise TypeError(
+                    f"each message of Enter is a UserSaid, not {described(each)}: UserSaid(UserMessage(text))"
+                )
+        object.__setattr__(self, "messages", messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Do not enter the step. The turn ends as ``blocked``, and the messages that were taken are gone."""
+    """Do not enter the step. The turn ends as ``blocked``, and the messages that were taken are gone.
+
+    Raises:
+        TypeError: the reason is no string.
+        ValueError: no log could hold it.
+    """
 
     reason: str = ""  # for the log and the caller
+
+    def __post_init__(self) -> None:
+        reason = cast("object", self.reason)
+        if not isinstance(reason, str):
+            raise TypeError(f"the reason of Reject is a string, not {described(reason)}")
+        if not spellable(reason):
+            raise ValueError(f"the reason {reason!r} of Reject holds half a surrogate pair; repair it where it is read")
+        object.__setattr__(self, "reason", "".join((reason,)))  # of a subclass, what it holds
 
 
 Decision: TypeAlias = Enter | Reject
@@ -94,9 +125,21 @@ class AttemptFailed:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Make another attempt of the same step."""
+    """Make another attempt of the same step.
+
+    Raises:
+        TypeError: the wait is no number.
+        ValueError: it is negative, or not finite.
+    """
 
     after: float = 0.0  # seconds
+
+    def __post_init__(self) -> None:
+        after = cast("object", self.after)
+        if not isinstance(after, int | float) or isinstance(after, bool):
+            raise TypeError(f"Retry waits for a number of seconds, not for {described(after)}")
+        if not 0 <= after < float("inf"):
+            raise ValueError(f"Retry waits for a number of seconds from 0 up, not for {after!r}")
 
 
 @dataclass(frozen=True, slots=True)

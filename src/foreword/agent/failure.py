@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast
 
-from foreword.errors import ForewordError
+from foreword.errors import ForewordError, message_of
 
 __all__ = ["LONGEST", "code_of", "in_words"]
 
@@ -38,12 +38,7 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _own_words(error: BaseException) -> str:
-    try:
-        message = str(error)
-    except Exception:  # somebody else's __str__
-        message = ""
-    words = message or type(error).__name__
     if isinstance(error, BaseExceptionGroup):
         members = cast("tuple[BaseException, ...]", error.exceptions)
         return f"{error.message} [{'; '.join(map(in_words, members))}]"
-    return words
+    return message_of(error) or type(error).__name__

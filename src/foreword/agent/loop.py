@@ -13,7 +13,7 @@ from foreword.agent.events import AGENT_ERROR, AGENT_TURN_STOPPING, Reject, Turn
 from foreword.agent.failure import code_of, in_words
 from foreword.agent.prepare import prepare
 from foreword.agent.step import take_step
-from foreword.errors import StepLimitError
+from foreword.errors import EventRefusedError, StepLimitError
 from foreword.session.events import TurnEnd
 
 if TYPE_CHECKING:
@@ -94,9 +94,8 @@ async def _closed(run: Run, end: TurnFinished) -> TurnFinished:
     """Log the end, and wait until it is durable; where that fails, the end that is given back says so."""
     if end.error is not None:
         _report(run, end.error)
-    code = None if end.error is None else code_of(end.error)
     try:
-        run.session.append(TurnEnd(run.turn, end.reason, end.detail, code))
+        end = _logged(run, end)
         await run.session.flush()
     except Exception as error:  # of the session, or its store
         if end.error is not None:
@@ -106,6 +105,21 @@ async def _closed(run: Run, end: TurnFinished) -> TurnFinished:
             return replace(end, error=error)
         _report(run, error)
         return run.finished("error", in_words(error), error)
+    return end
+
+
+def _logged(run: Run, end: TurnFinished) -> TurnFinished:
+    """Log the end; where the log cannot hold it, an end that says so, for no session may be left with an open turn."""
+    code = None if end.error is None else code_of(end.error)
+    try:
+        run.session.append(TurnEnd(run.turn, end.reason, end.detail, code))
+    except EventRefusedError as refused:
+        run.session.append(TurnEnd(run.turn, "error", in_words(refused), code_of(refused)))
+        if end.error is not None:
+            end.error.add_note(f"its end could not be logged as it was: {refused}")
+            return end
+        _report(run, refused)
+        return run.finished("error", in_words(refused), refused)
     return end
 
 

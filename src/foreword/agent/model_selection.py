@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from foreword.prompt.assembly import PromptAssembly
     from foreword.prompt.context import AssembleContext
 
-__all__ = ["ModelSelection", "SelectedModel", "install_model_selection", "model_config"]
+__all__ = ["ModelSelection", "SelectedModel", "current_model", "install_model_selection", "model_config"]
 
 _EFFORT = "reasoning_effort"  # belongs to a model: it is never inherited by another one
 
@@ -95,8 +95,11 @@ def install_model_selection(agent: Agent, selection: ModelSelection) -> Registra
         The registration of the two listeners that this takes; closing it removes both.
 
     Raises:
+        TypeError: it is no selection.
         InactiveContextError: the agent was disposed.
     """
+    if not isinstance(cast("object", selection), ModelSelection):
+        raise TypeError(f"an agent goes by a ModelSelection, not {with_article(type(selection).__name__)}")
     from foreword.agent.events import AGENT_REQUEST  # here, since those events know the agent, which knows selections
 
     async def tell_variables(
@@ -124,6 +127,14 @@ def install_model_selection(agent: Agent, selection: ModelSelection) -> Registra
     agent.ctx.fiber.add(registration.in_turn)
     agent.selections.append(selection)
     return registration
+
+
+def current_model(agent: Agent) -> ModelConfig | None:
+    """The model that an agent would ask now, listeners aside: what is selected, else its own."""
+    for selection in reversed(agent.selections):
+        if (selected := selection.current) is not None:
+            return selected if agent.model is None else _rerouted(agent.model, selected)
+    return agent.model
 
 
 def _selected_by(selection: ModelSelection, context: AssembleContext) -> ModelConfig | None:

@@ -15,8 +15,10 @@ from foreword.errors import WrongAnswerError
 from foreword.prompt.rendering import render
 from foreword.prompt.system_prompt import SystemPrompt
 from foreword.prompt.text import described
+from foreword.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from foreword.agent.agent import Agent
     from foreword.agent.events import Decision
     from foreword.agent.run import Run
     from foreword.prompt.context import AssembleContext
@@ -28,10 +30,18 @@ __all__ = ["Prepared", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A step that is proposed."""
+    """A step that is proposed.
+
+    Attributes:
+        context: that it is assembled for.
+        rendering: of its prompt.
+        sensitive: the names of the sensitive tools in it; by the time of a call, a tool may have gone.
+        decision: what the listeners say.
+    """
 
     context: AssembleContext
     rendering: Rendering
+    sensitive: frozenset[str]
     decision: Decision
 
 
@@ -49,9 +59,18 @@ async def prepare(run: Run) -> Prepared:
     prompt = agent.ctx.require(SystemPrompt)
     assembly = await run.foreign(lambda: prompt.assemble(context))
     rendering = render(assembly)
+    sensitive = _sensitive_tools(agent, rendering)
     snapshot = due_snapshot(run.session.held_snapshot, assembly, rendering.snapshot, rendering.snapshot_masks)
     decision = await _decide(run, taken, snapshot)
-    return Prepared(context, rendering, decision)
+    return Prepared(context, rendering, sensitive, decision)
+
+
+def _sensitive_tools(agent: Agent, rendering: Rendering) -> frozenset[str]:
+    registry = agent.ctx.get(ToolRegistry)
+    if registry is None:
+        return frozenset()
+    definitions = (registry.get(tool.name, agent) for tool in rendering.tools)
+    return frozenset(each.name for each in definitions if each is not None and each.sensitive)
 
 
 async def _decide(run: Run, taken: tuple[UserSaid, ...], snapshot: UserSaid | None) -> Decision:

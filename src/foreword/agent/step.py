@@ -21,7 +21,7 @@ from foreword.session.trace import step_trace
 from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
-    from foreword.agent.attempt import Answer
+    from foreword.agent.answer import Answer
     from foreword.agent.prepare import Prepared
     from foreword.agent.run import Run
     from foreword.session.events import UserSaid
@@ -47,11 +47,11 @@ async def take_step(run: Run, prepared: Prepared, messages: tuple[UserSaid, ...]
         answer = await _ask(run, prepared)
         cut = answer.ended.kind == "max-tokens"
         message = answer.message(with_calls=not cut)  # a call that was cut is no call
-        session.append(AssistantSaid(run.turn, run.step, message, sensitive=sensitive_calls(run, message)))
+        session.append(AssistantSaid(run.turn, run.step, message, sensitive=sensitive_calls(run, prepared, message)))
         run.text = answer.text
         if not message.tool_calls:
             return "max-tokens" if cut else "completed"
-        await run_calls(run, prepared, message.tool_calls)
+        await run_calls(run, prepared, answer.offered, message.tool_calls)
         return None
     finally:
         session.append(StepEnd(run.turn, run.step))

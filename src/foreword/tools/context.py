@@ -27,7 +27,8 @@ class ToolContext(AssembleContext):
 
     Its ``signal`` is always there, and is cancelled when the call is no longer wanted for whatever reason: by the
     caller's own signal, past its timeout, or when its plugin goes. A plain function in its thread cannot be
-    interrupted; it can look at ``context.signal.cancelled`` from time to time.
+    interrupted; it can look at ``context.signal.cancelled`` from time to time, and what it gives within 100 ms of that
+    still counts.
 
     Args:
         values: the caller's own values by `ContextKey`.

@@ -3,7 +3,8 @@
     read ─▶ bind ─▶ run (timeout, signal, thread) ─▶ result
 
 An async function runs in a task of its own, a sync one in a daemon thread, so that one that does not let go can be left
-behind: the caller goes on, and ``ToolRegistry.stuck`` lists it until it ends. Nothing that a tool raises reaches the
+behind: its task is cancelled, and the call's signal for a thread; if it has not come back `GRACE` seconds later the
+caller goes on, and ``ToolRegistry.stuck`` lists it until it ends. Nothing that a tool raises reaches the
 caller but exits (``KeyboardInterrupt``, ``SystemExit``); a cancellation of the caller itself passes through.
 """
 
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from foreword.errors import ProviderTimeoutError
-from foreword.prompt.asking import ask_in_time
+from foreword.prompt.asking import GRACE, ask_in_time
 from foreword.prompt.cancelling import cancelled_by
 from foreword.prompt.collect import Question
 from foreword.prompt.context import CancelToken
@@ -55,7 +56,7 @@ class Call(Question):
 
     async def ask(self) -> Any:
         """What the function gives, unchecked."""
-        answer = await self.running.threads.run(self, self.work) if self.entry.thread else self.work()
+        answer = await self.running.threads.run(self, self.work, GRACE) if self.entry.thread else self.work()
         return await answer if inspect.isawaitable(answer) else answer  # a decorator may hide that it is async
 
     @property
@@ -63,6 +64,11 @@ class Call(Question):
         """Whether its function has come back, well or not."""
         attempt = self.attempt
         return attempt is not None and (attempt.answer is not _NOTHING or attempt.error is not None)
+
+    def let_go(self) -> None:
+        """Tell its function that it is no longer wanted, unless it has come back: a thread can look at the signal."""
+        if not self.has_ended:
+            self.signal.cancel("nobody waits for the call any more")
 
     def again(self) -> Call:
         """The attempt that a task of its own makes; kept, since what it answered counts even if it was late."""
@@ -119,8 +125,7 @@ async def _carried_out(tool: Tool, call: Call) -> ToolResult:
         with call.running.asking(call), cancelled_by(call.signal) as cut:
             await _run(call, tool.timeout)
     finally:
-        if not call.has_ended:
-            call.signal.cancel("nobody waits for the call any more")  # for a thread that looks at it
+        call.let_go()
     return _settled(tool, call, cut_short=cut.cancelled_caught)
 
 
@@ -128,7 +133,7 @@ async def _run(call: Call, timeout: float | None) -> None:
     import anyio
 
     try:
-        await ask_in_time(call, math.inf if timeout is None else timeout)
+        await ask_in_time(call, math.inf if timeout is None else timeout, tell=call.let_go)
     except anyio.get_cancelled_exc_class() as stop:
         attempt = cast("Call", call.attempt)
         if stop is not attempt.stop:

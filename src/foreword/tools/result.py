@@ -7,7 +7,7 @@ Failures are results, too. Their texts begin with ``Error:`` and say what a mode
 * ``ABORTED_BEFORE_DISPATCH``, ``ABORTED``: the call was cancelled, before the tool began or while it ran;
 * ``TIMEOUT``: the tool took too long;
 * ``TOOL_FAILED``: the tool raised;
-* ``INVALID_TOOL_OUTPUT``: it gave back what is neither text nor JSON.
+* ``INVALID_TOOL_OUTPUT``: it gave back what is neither text nor JSON, or a `ToolResult` of wrong parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from foreword.errors import NotJsonError
+from foreword.errors import NotJsonError, words_of
 from foreword.jsonvalue import freeze
 from foreword.kernel.names import spellable
 from foreword.prompt.text import described
@@ -72,8 +72,7 @@ def result_of(answer: object, max_bytes: int) -> ToolResult:
     Raises:
         Exception: it is none of these, or its own code raised.
     """
-    result = answer if isinstance(answer, ToolResult) else _made(answer)
-    _check(result)
+    result = _checked(answer) if isinstance(answer, ToolResult) else _made(answer)
     return replace(result, text=_cut(result.text, max_bytes))
 
 
@@ -118,20 +117,31 @@ def _unsigned(number: float) -> float:
     return number or abs(number)  # −0.0 says no more than 0, and comes of any rounding
 
 
-def _check(result: ToolResult) -> None:
-    """Hold a result to what it says it is; one that a tool made may be anything.
+def _checked(result: ToolResult) -> ToolResult:
+    """A result held to what it says it is, of plain parts; one that a tool made may be anything, and logs take less.
 
     Raises:
         TypeError, NotJsonError: it is not.
     """
-    text, code = cast("tuple[object, object]", (result.text, result.code))
-    if not isinstance(text, str):
-        raise TypeError(f"the text of its ToolResult is {described(text)}; give a string")
-    if not spellable(text):
-        raise NotJsonError("the text", "holds half of a surrogate pair; repair it where it is read")
-    if code is not None and not isinstance(code, str):
-        raise TypeError(f"the code of its ToolResult is {described(code)}; give a string or None")
-    freeze(result.value)
+    text, is_error, code = cast("tuple[object, object, object]", (result.text, result.is_error, result.code))
+    if not isinstance(is_error, bool):
+        raise TypeError(f"the is_error of its ToolResult is {described(is_error)}; give True or False")
+    return replace(
+        result,
+        text=_spelled(text, "text", "give a string"),
+        code=None if code is None else _spelled(code, "code", "give a string or None"),
+        value=freeze(result.value),
+    )
+
+
+def _spelled(part: object, name: str, way_out: str) -> str:
+    """A part of a result as an exact `str`: a subclass, as of a template engine, may show itself as something else."""
+    if not isinstance(part, str):
+        raise TypeError(f"the {name} of its ToolResult is {described(part)}; {way_out}")
+    plain = "".join((part,))
+    if not spellable(plain):
+        raise NotJsonError(f"the {name}", "holds half of a surrogate pair; repair it where it is read")
+    return plain
 
 
 def _cut(text: str, max_bytes: int) -> str:
@@ -150,10 +160,8 @@ def _words(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         members = cast("tuple[BaseException, ...]", error.exceptions)
         return _cut_message("; ".join(map(_words, members)))
-    message = str(error)
-    return _cut_message(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+    return _cut_message(words_of(error))
 
 
 def _cut_message(message: str) -> str:
-    spelled = message if spellable(message) else message.encode(errors="backslashreplace").decode()
-    return spelled if len(spelled) <= _LONGEST_MESSAGE else f"{spelled[:_LONGEST_MESSAGE]}…"
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
