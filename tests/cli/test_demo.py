@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.support import in_terminal, piped, plain, run
+from tests.cli.support import deployment, in_terminal, piped, plain, run
 
 from foreword.cli.wrapping import cell_len
 
@@ -32,6 +32,17 @@ def test_the_readme_shows_it(tmp_path: Path) -> None:
     """What the README shows is what it prints."""
     shown = README.read_text(encoding="utf-8").partition("$ foreword demo\n")[2].partition("\n$ ")[0]
     assert run("demo", folder=tmp_path, columns=80).out == f"{shown}\n"
+
+
+def test_the_readme_shows_it_in_its_order(tmp_path: Path) -> None:
+    """In the folder that `foreword init` made, too, where a deployment names no other store; elsewhere --log is told."""
+    shop = tmp_path / "shop"
+    assert run("init", "shop", folder=tmp_path).code == 0
+    shown = README.read_text(encoding="utf-8").partition("$ foreword demo\n")[2].partition("\n$ ")[0]
+    assert run("demo", folder=shop, columns=80).out == f"{shown}\n"
+    assert run("log", "show", folder=shop).code == 0
+    deployment(shop, "log: {store: 'sqlite:other.db'}\n")
+    assert "foreword log show --log sqlite:foreword.db" in " ".join(run("demo", folder=shop).out.split())
 
 
 def test_its_story_is_true(tmp_path: Path) -> None:

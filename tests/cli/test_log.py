@@ -180,7 +180,7 @@ def test_rebuild(folder: Path) -> None:
         (["show", "last@x"], "is no number of a step"),
         (["verify", "nosuch"], "no session's id begins so"),
         (["verify", "last@3"], "this takes a whole session: foreword log verify last"),
-        (["verify", "--head", "abc"], "give the 64 hexadecimal digits"),
+        (["verify", "--head", "abc"], "give the 64 hexadecimal digits that foreword log head gave"),
         (["head", "last@9"], "has 2 steps"),
         (["rebuild", "--text", "--body"], "give one of them"),
         (["list", "--log", "x.db"], "given as sqlite:PATH"),

@@ -98,6 +98,22 @@ def test_by_events(folder: Path, arguments: tuple[str, ...], sessions: list[str]
         assert {each["what"] for each in report["guessable"]} == {"section", "tool", "config"}
 
 
+def test_the_story_says_what_was_erased(tmp_path: Path) -> None:
+    """Readers tell that it was erased, not that it was never stored; and one tool that went as that one."""
+    assert run("demo", folder=tmp_path).code == 0
+    erase(tmp_path, "--session", "last")
+    out = run("log", "show", folder=tmp_path, columns=200).out
+    assert "prompt     initial: [erased], 4 sections, [erased] characters, 2 tools\n" in out
+    assert "model [erased]:" in out
+    assert "system [erased], 2 tools" in out
+    diff = run("diff", "last@6", "last@7", folder=tmp_path, columns=200).out
+    (gone,) = [line for line in diff.splitlines() if line[1:].startswith(" tool ")]
+    assert gone.startswith("- tool gone_")
+    assert gone.endswith(" removed")
+    for told in (out, diff, run("cache", "last", folder=tmp_path, columns=200).out):
+        assert "[not stored" not in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -99,9 +99,32 @@ def test_every_kind_of_place(folder: Path) -> None:
 
 def test_nothing(folder: Path) -> None:
     """It says so, and a script can tell."""
-    ran = run("log", "find", "--text", "KIND", folder=folder)
+    ran = run("log", "find", "--text", "KIND", folder=folder, columns=200)
     assert (ran.code, ran.err) == (1, "")
-    assert ran.out == "Nothing found  no request fits; a text is matched to the letter, in what the log holds\n"
+    why = "no request fits; a text is matched to the letter, in what the log holds"
+    unseen = "what is sensitive was not looked through; --reveal looks there too"
+    assert ran.out == f"Nothing found  {why}; {unseen}\n"
+    assert run("log", "find", "--text", "KIND", "--reveal", folder=folder, columns=200).out == f"Nothing found  {why}\n"
+
+
+def test_a_sensitive_text(tmp_path: Path) -> None:
+    """A value that is not to be shown is not found, which is said with the option that finds it."""
+    prompt = SystemPrompt()
+    prompt.owner("acme").variable("account", "123-45", sensitive=True)
+    prompt.owner("acme").section("who", "It is account {{account}}.", order=1)
+
+    async def write() -> None:
+        clock = Clock(START)
+        async with open_log(f"sqlite:{tmp_path / 'foreword.db'}", clock=clock) as log:
+            script = Script(await log.create("only"), clock)
+            script.step(prompt.render_sync(), "Where is it?")
+            await script.session.flush()
+
+    anyio.run(write)
+    hidden = run("log", "find", "--text", "123-45", folder=tmp_path, columns=200)
+    assert hidden.code == 1
+    assert "what is sensitive was not looked through; --reveal looks there too" in hidden.out
+    assert addresses(tmp_path, "--text", "123-45", "--reveal") == ["only@1/1"]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import subprocess
 import time
 from pathlib import Path
 from threading import Event
 
 import pytest
 from tests.cli.agents import KEY, Child, answers, served, shop
-from tests.cli.support import in_terminal, run
+from tests.cli.support import COMMAND, clean_environment, in_terminal, run, write
 from tests.support.recording_server import RecordingServer, call, chunk, failing, said, streaming, text, usage
 
 from foreword.compose import TrustStore
@@ -128,6 +131,44 @@ def test_in_a_terminal(tmp_path: Path) -> None:
     assert "what it said so far does not count" in ran.out
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough(tmp_path: Path, options: list[str]) -> None:
+    """Where whoever reads the answer goes, nobody is blamed: the exit code is 0, as that of other commands."""
+    shop(tmp_path)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as out:
+        done = subprocess.run(
+            [*COMMAND, "run", "foreword.yaml", "Hi", *options],
+            stdout=out, stderr=subprocess.PIPE, cwd=tmp_path, env=clean_environment({}), check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert b"error" not in done.stderr
+    assert run("log", "verify", folder=tmp_path).code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    """An answer that cannot be written is no fault of the deployment."""
+    shop(tmp_path)
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "run", "foreword.yaml", "Hi"],
+            stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, env=clean_environment({}), check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == b"error: the output cannot be written: No space left on device"
+
+
+def test_a_pipe_of_a_plugin_is_its_own(tmp_path: Path) -> None:
+    """A plugin whose own pipe is closed is told with its place."""
+    write(tmp_path, "def broken() -> None:\n    raise BrokenPipeError('theirs')\n", "broken.py")
+    (tmp_path / "foreword.yaml").write_text("foreword: 1\nplugins: [{id: a, use: 'broken:broken'}]\nagents: {a: {}}\n")
+    ran = run("run", "foreword.yaml", "Hi", folder=tmp_path)
+    assert ran.code == 2
+    assert "broken.py:2" in ran.err
+
+
 # -- where it is logged ------------------------------------------------------------------------------------------------
 
 
@@ -147,6 +188,29 @@ def test_the_store(tmp_path: Path) -> None:
     shop(tmp_path)
     run("run", "foreword.yaml", "Hi", folder=tmp_path)
     assert (tmp_path / "foreword.db").exists()
+
+
+def test_the_way_to_its_log(tmp_path: Path) -> None:
+    """The command that it ends with works where it was typed: with the store behind it where nobody else names it."""
+    theirs, mine = tmp_path / "their s", tmp_path / "mine"
+    for each in (theirs, mine):
+        each.mkdir()
+        shop(each, more="log: {store: 'sqlite:its.db'}\n")
+    for folder, arguments, is_found in (
+        (mine, ["foreword.yaml"], True),
+        (mine, ["foreword.yaml", "--log", f"sqlite:{mine}/its.db"], True),
+        (mine, ["foreword.yaml", "--log", "sqlite:other.db"], False),
+        (mine, [str(theirs / "foreword.yaml")], False),
+        (tmp_path, ["mine/foreword.yaml"], False),
+    ):
+        ran = run("run", *arguments, "Hi", folder=folder)
+        assert ran.code == 0
+        (told,) = [line for line in ran.err.splitlines() if line.startswith("[completed: ")]
+        command = shlex.split(told.removesuffix("]").partition("; foreword ")[2])
+        assert ("--log" not in command) == is_found
+        assert run(*command, folder=folder).code == 0
+    variable = run("run", str(theirs / "foreword.yaml"), "Hi", folder=mine, FOREWORD_LOG="sqlite:other.db")
+    assert "--log" not in variable.err
 
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------

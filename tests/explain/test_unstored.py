@@ -225,6 +225,38 @@ async def test_erased_sections_are_told_apart() -> None:
     assert [change.action for change in diff_of(old, new).changes] == ["changed"]
 
 
+async def test_erased_tools_go_by_their_content() -> None:
+    """Where one of several goes, that one is told, and of those behind it nothing, though all names are gone."""
+    prompt, tools = SystemPrompt(), [ToolSchema(name, f"Does {name}.", {"type": "object"}) for name in "abc"]
+    prompt.tools(lambda: tuple(tools))
+    async with MemoryStore() as store, open_log(store) as log:
+        script = Script(await log.create("s"), Clock())
+        script.step(prompt.render_sync(), "One.")
+        del tools[1]
+        script.step(prompt.render_sync(), "Two.")
+        await script.session.close()
+        await log.erase(session="s")
+        old, new = [subject async for subject in await subjects(log, "s")]
+    (gone,) = diff_of(old, new).changes
+    assert (gone.kind, gone.action, gone.edit.old_at) == ("tool", "removed", 1)
+    broken_by = compare(old, new).broken_by
+    assert broken_by is not None
+    assert (broken_by.cause, broken_by.action, broken_by.name) == ("tool", "removed", gone.name)
+
+
+@pytest.mark.parametrize(("content", "mark"), [("full", "[erased]"), ("digests", "[not stored]")])
+async def test_what_was_erased_is_told_from_what_was_never_stored(content: Content, mark: str) -> None:
+    """The marks of the model say which of the two it was, and whether it changed."""
+    async with MemoryStore() as store, open_log(store, content=content) as log:
+        await two_steps(log, nothing, model="gpt-5.2-mini")
+        await log.erase(session="s")
+        old, new = [subject async for subject in await subjects(log, "s")]
+    assert old.config is not None
+    assert new.config is not None
+    assert (old.config.provider, new.config.provider) == (mark, mark)
+    assert old.config.model != new.config.model
+
+
 async def test_a_mark_can_be_looked_for() -> None:
     """A mark is a text like any other: it is found, and where its content was first seen is told."""
     prompt, texts = SystemPrompt(persona="You are a clerk."), ["Be kind."]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from foreword.cli.hiding import Hiding
+from foreword.cli.terminal import OutputError
 from foreword.errors import DeploymentError, ForewordError, ProviderFailedError, UntrustedFileError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def others_code(doing: str, hide: Hiding | None = None) -> Generator[None]:
     Raises:
         Fault: the code raised; with the cause.
         DeploymentError, UntrustedFileError: a deployment cannot be opened; they say where and why themselves.
+        OSError: what we tell while the code runs cannot be written, of which the code knows nothing.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -60,6 +62,9 @@ def others_code(doing: str, hide: Hiding | None = None) -> Generator[None]:
     except BaseException as error:  # anything at all: the code is not ours
         if any(isinstance(each, KeyboardInterrupt) for each in _leaves(error)):
             raise KeyboardInterrupt from error
+        for each in _leaves(error):
+            if isinstance(each, OutputError):
+                raise each.why from None
         hide = hide or Hiding()
         raise Fault(hide.name(_told(error, doing, hide)), hide) from error
 

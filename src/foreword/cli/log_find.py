@@ -81,7 +81,7 @@ def find(
         write_json({"found": [_document(each) for each in found], "unread": [str(each) for each in unread]})
     else:
         screen = Screen.of_stdout(fallback=UNBOUNDED)
-        write_rows(_rows(found, screen, has_text=text is not None), screen)
+        write_rows(_rows(found, screen, has_text=text is not None, reveal=reveal), screen)
         for fault in unread:
             warn(f"not looked through: {fault}")
     if borne:
@@ -146,7 +146,7 @@ def _document(step: FoundStep) -> dict[str, Any]:
 # -- for reading -------------------------------------------------------------------------------------------------------
 
 
-def _rows(found: Sequence[FoundStep], screen: Screen, *, has_text: bool) -> Iterator[Row]:
+def _rows(found: Sequence[FoundStep], screen: Screen, *, has_text: bool, reveal: bool) -> Iterator[Row]:
     from foreword.cli.heading import count, heading
     from foreword.cli.table import Column, table
 
@@ -154,6 +154,8 @@ def _rows(found: Sequence[FoundStep], screen: Screen, *, has_text: bool) -> Iter
         why = "no request fits"
         if has_text:
             why += "; a text is matched to the letter, in what the log holds"
+        if has_text and not reveal:
+            why += "; what is sensitive was not looked through; --reveal looks there too"
         yield from heading("Nothing found", why, screen)
         return
     sessions = len({each.location.session for each in found})

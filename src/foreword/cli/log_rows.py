@@ -10,10 +10,10 @@ from foreword.cli.terminal import Piece
 from foreword.cli.times import duration, moment
 from foreword.cli.usage import Spent, tokens
 from foreword.cli.wrapping import padded, wrapped
+from foreword.explain.unstored import lost_text
 from foreword.integrations.shape import SHAPE
 from foreword.session import events
 from foreword.session.events import RUNTIME_CONTEXT
-from foreword.session.placeholders import NOT_STORED, config_in_place
 from foreword.session.repair import REQUEST_OUTCOME_UNKNOWN
 from foreword.wire.request import canonical_json
 from foreword.wire.tool_extras import TOOL_EXTRAS
@@ -117,9 +117,10 @@ class Teller:
         header = told.header
         if told.reason is None or header is None:
             return
-        characters = f"{NOT_STORED} characters" if header.in_place else count(len(header.system), "character")
+        lost = lost_text(header)
+        characters = count(len(header.system), "character") if lost is None else f"{lost} characters"
         size = f"{count(len(header.sections), 'section')}, {characters}"
-        whole = f"{told.reason}: {_model(header.config)}, {size}, {count(len(header.tools), 'tool')}"
+        whole = f"{told.reason}: {told.model}, {size}, {count(len(header.tools), 'tool')}"
         yield from self._said("prompt", whole, "cyan")
         for line in () if told.changes is None else _changes(told.changes):
             yield from self._said("", line, "cyan")
@@ -146,7 +147,7 @@ class Teller:
         if told is None or told.header is None:
             return []
         tools = count(len(told.header.tools), "tool")
-        system = NOT_STORED if told.header.in_place else system_digest(told.header)[:_DIGEST]
+        system = lost_text(told.header) or system_digest(told.header)[:_DIGEST]
         return [f"system {system}", tools, count(told.messages, "message")]
 
     # -- the rest ------------------------------------------------------------------------------------------------------
@@ -222,10 +223,6 @@ def _change(change: Change) -> str:
     how = "" if change.action in _ACTIONS else f", {change.action}"
     before = "" if change.old_owner is None else f", before of {change.old_owner}"
     return f"{mark} {change.kind} {change.name} of {change.owner}{how}{before}"
-
-
-def _model(config: ModelConfig) -> str:
-    return NOT_STORED if config == config_in_place() else str(config)
 
 
 def _config(config: ModelConfig | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from foreword.explain import diff_of, subjects
 from foreword.session import events
 from foreword.session.masking import masked_event
+from foreword.session.placeholders import NOT_STORED, config_in_place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -39,6 +40,7 @@ class Told:
     reason: str | None = None  # of a request before which a header was written, why
     changes: Diff | None = None  # of such a request, since the last one; None for the first
     messages: int = 0  # in the history
+    model: str | None = None  # of such a request; or what stands for it, if the log does not hold it
 
 
 async def story(log: Log, wanted: Wanted, *, reveal: bool) -> AsyncGenerator[Told]:
@@ -88,6 +90,7 @@ class _State:
         event = logged.event
         changes: Diff | None = None
         reason: str | None = None
+        model: str | None = None
         match event:
             case events.TurnStart() | events.TurnEnd():
                 self.in_step = False
@@ -98,11 +101,12 @@ class _State:
             case events.RequestAttempted():
                 reason, self.reason = self.reason, None
                 changes = await self._changes(logged.seq, is_due=reason is not None)
+                model = None if reason is None else await _model(self.header, self.last)
             case _:
                 self._count(event)
         if not self.reveal:
             logged = replace(logged, event=masked_event(event))
-        return Told(logged, self.number, self.header, reason, changes, self.messages)
+        return Told(logged, self.number, self.header, reason, changes, self.messages, model)
 
     def _count(self, event: events.Event) -> None:
         if isinstance(event, (events.UserSaid, events.ToolAnswered)):
@@ -125,3 +129,12 @@ class _State:
             if request.seq == seq:
                 return request
         return None
+
+
+async def _model(header: RequestHeader | None, request: Request | None) -> str | None:
+    """The model of a header; if the log does not hold it, whether that was erased or never stored."""
+    if header is None:
+        return None
+    if header.config != config_in_place():
+        return str(header.config)
+    return NOT_STORED if request is None else (await request.config()).provider

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,23 +37,19 @@ def verify(*, session: str | None, head: str | None, store: str | None, as_json:
     The first event or blob that is not what was logged is named, and the exit code is 1. Whoever can write the file can
     write a new chain as well; against that helps a digest that was kept elsewhere (--head).
     """
-    from foreword.cli.faults import Fault
     from foreword.cli.logs import asked, check_session
     from foreword.cli.terminal import UNBOUNDED, Screen, warn, write_json, write_rows
     from foreword.session.store.sqlite import weakness
 
     if session is not None:
         check_session(session, "foreword log verify")
+    if head is not None:
+        _check_digest(head)
 
     async def ask(log: Log) -> Verification:
         return await _verified(log, session, head)
 
-    try:
-        found = asked(store, ask)
-    except ValueError as error:  # the digest is none
-        if type(error) is not ValueError:
-            raise
-        raise Fault(str(error)) from error
+    found = asked(store, ask)
     if as_json:
         write_json(_document(found))
     else:
@@ -62,6 +59,15 @@ def verify(*, session: str | None, head: str | None, store: str | None, as_json:
     if weak is not None:
         warn(weak)
     return 0 if found.intact else _FINDINGS
+
+
+def _check_digest(typed: str) -> None:
+    from foreword.cli.faults import Fault
+    from foreword.errors import shown
+
+    if re.fullmatch("[0-9a-f]{64}", typed) is None:
+        way_out = "give the 64 hexadecimal digits that foreword log head gave"
+        raise Fault(f'--head "{shown(typed)}" is no digest; {way_out}')
 
 
 async def _verified(log: Log, session: str | None, head: str | None) -> Verification:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,16 @@ if TYPE_CHECKING:
 
     from foreword.session.log import Log
 
-__all__ = ["asked", "changed", "check_session", "given_store", "log_option", "store_to_read", "warn_of_masks"]
+__all__ = [
+    "asked",
+    "changed",
+    "check_session",
+    "given_store",
+    "leading_to",
+    "log_option",
+    "store_to_read",
+    "warn_of_masks",
+]
 
 C = TypeVar("C", bound="Callable[..., Any]")
 T = TypeVar("T")
@@ -48,13 +58,11 @@ def store_to_read(typed: str | None) -> str:
     """
     from foreword.cli.folders import here
     from foreword.cli.terminal import warn
-    from foreword.compose.files import NAMES
     from foreword.compose.stores import USUAL_STORE
     from foreword.errors import DeploymentError
 
     here()
-    given = given_store(typed)
-    file = next((Path(name) for name in NAMES if os.path.lexists(name)), None)
+    given, file = given_store(typed), _file_here()
     if given is not None or file is None:
         return given or USUAL_STORE
     try:
@@ -62,6 +70,32 @@ def store_to_read(typed: str | None) -> str:
     except DeploymentError:
         warn(f"{file} was asked where the log is; --log STORE reads one without it")
         raise
+
+
+def leading_to(url: str) -> str:
+    """What a command that is typed here needs behind it to read a store: nothing, if it finds that one by itself.
+
+    Args:
+        url: of the store.
+    """
+    from foreword.compose.stores import USUAL_STORE
+    from foreword.errors import DeploymentError, StoreError
+    from foreword.session.store.places import path_of
+
+    given, file = given_store(None), _file_here()
+    try:
+        usual = given or (USUAL_STORE if file is None else _store_of(file))
+        is_found = os.path.realpath(path_of(usual)) == os.path.realpath(path_of(url))
+    except (DeploymentError, StoreError):  # the command would end with it
+        is_found = False
+    return "" if is_found else f" --log {shlex.quote(url)}"
+
+
+def _file_here() -> Path | None:
+    """The deployment of the current folder, if there is one."""
+    from foreword.compose.files import NAMES
+
+    return next((Path(name) for name in NAMES if os.path.lexists(name)), None)
 
 
 def _store_of(file: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,13 +68,13 @@ def run(
     from foreword.cli.logs import given_store
 
     file, text = _taken_apart(words)
-    asked = _Asked(text, agent, model, session, _labels(labels, session), as_json, reveal)
+    asked = _Asked(text, agent, model, session, _labels(labels, session), given_store(store), as_json, reveal)
     interrupts, out = Interrupts(), sys.stdout  # while the deployment's code runs, what it prints goes to stderr
 
     async def ask(app: App) -> TurnFinished:
         return await _turn(app, asked, _output(asked, out, app.secrets.hide), interrupts)
 
-    with interrupts.heard(), answer_of(file, "running", ask, log=given_store(store)) as answer:
+    with interrupts.heard(), answer_of(file, "running", ask, log=asked.store) as answer:
         return _CODES.get(answer.value.reason, 2)
 
 
@@ -86,6 +87,7 @@ class _Asked:
     model: str | None
     session: str | None
     labels: Mapping[str, str] | None
+    store: str | None  # where to log it; None for where the deployment says
     as_json: bool
     reveal: bool  # arguments and results of sensitive tools, too
 
@@ -134,7 +136,7 @@ async def _turn(app: App, asked: _Asked, output: Output, interrupts: Interrupts)
     interrupts.first = None
     end = turn.end
     assert end is not None  # noqa: S101 - it is the last thing that the turn tells
-    _sum_up(agent, end)
+    _sum_up(agent, end, app.secrets.hide(_leading_to_log(app, asked)))
     if end.error is not None:
         raise end.error
     return end
@@ -186,8 +188,22 @@ async def _agent(app: App, asked: _Asked) -> Agent:
     return await app.agent(name, asked.session, model=asked.model, labels=asked.labels, cwd=cwd)
 
 
-def _sum_up(agent: Agent, end: TurnFinished) -> None:
-    """Say where it was logged, and what it cost."""
+def _leading_to_log(app: App, asked: _Asked) -> str:
+    """What a command that is typed here needs behind it to read what was logged."""
+    from foreword.cli.logs import leading_to
+    from foreword.compose.stores import store_of
+
+    return leading_to(asked.store or store_of(app.deployment, app.secrets, os.environ))
+
+
+def _sum_up(agent: Agent, end: TurnFinished, leading: str) -> None:
+    """Say where it was logged, and what it cost.
+
+    Args:
+        agent: who ran.
+        end: of the turn.
+        leading: what a command needs behind it to find the log.
+    """
     from foreword.cli.heading import count
     from foreword.cli.terminal import aside
     from foreword.cli.usage import Spent, tokens
@@ -200,4 +216,4 @@ def _sum_up(agent: Agent, end: TurnFinished) -> None:
             spent = spent.plus(event.usage)
     steps, calls = (sum(isinstance(event, kind) for event in events) for kind in (StepStart, ToolCalled))
     facts = [count(steps, "step"), *([count(calls, "tool call")] if calls else []), *tokens(spent)]
-    aside(f"[{end.reason}: {', '.join(facts)}; foreword log show {agent.id}]")
+    aside(f"[{end.reason}: {', '.join(facts)}; foreword log show {agent.id}{leading}]")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNBOUNDED",
+    "OutputError",
     "Piece",
     "Row",
     "Screen",
@@ -125,17 +126,42 @@ def write_json(value: object) -> None:
     _write(text + "\n")
 
 
+class OutputError(Exception):
+    """Our own output cannot be written: whoever read it has gone, or the disk is full.
+
+    Raised in the midst of somebody else's code, whose border would take an OSError for that code's.
+
+    Args:
+        why: what the system says.
+    """
+
+    def __init__(self, why: OSError) -> None:
+        super().__init__(why)
+        self.why = why
+
+
 def stream_text(text: str, out: TextIO) -> None:
-    """Write a piece of a text at once: as `write_text`, but without a newline, and to a stream that was stdout once."""
-    if out.isatty():
-        out.write(_spelled(escaped(text), _encoding(out)))
-    else:
-        out.buffer.write(text.encode("utf-8", "surrogatepass"))
-    out.flush()
+    """Write a piece of a text at once: as `write_text`, but without a newline, and to a stream that was stdout once.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        if out.isatty():
+            out.write(_spelled(escaped(text), _encoding(out)))
+        else:
+            out.buffer.write(text.encode("utf-8", "surrogatepass"))
+        out.flush()
+    except OSError as error:
+        raise OutputError(error) from error
 
 
 def stream_json(value: object, out: TextIO) -> None:
-    """Write a JSON document in one line, at once."""
+    """Write a JSON document in one line, at once.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     text = json.dumps(value, ensure_ascii=False)
     unsafe = UNSAFE if out.isatty() else _SURROGATE
     stream_text(unsafe.sub(_json_escape, text) + "\n", out)

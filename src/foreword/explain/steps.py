@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from foreword.session.log import Log
     from foreword.session.reading import SessionReader
     from foreword.session.trace import StepTrace
+    from foreword.wire.request import ModelConfig
     from foreword.wire.tool_extras import ToolExtras
 
 __all__ = ["Request", "Subjects", "subject_at", "subject_before", "subject_pair", "subjects"]
@@ -234,6 +235,10 @@ class Request:
         """All that is known about it."""
         return await self._walk.subject(self)
 
+    async def config(self) -> ModelConfig:
+        """Its model and settings; of one that the log does not hold, the marks that stand for it."""
+        return (await self._walk.marked(self)).header.config
+
 
 class _Walk:
     """Folds the events of a session into its requests."""
@@ -286,7 +291,7 @@ class _Walk:
 
     async def subject(self, attempt: Request) -> Subject:
         """The subject of an attempt."""
-        marked, number = await self._marked(attempt), attempt.location
+        marked, number = await self.marked(attempt), attempt.location
         header = marked.header
         snapshot = _held(attempt.messages)
         explanation = await self._explanation(attempt, header, snapshot)
@@ -313,7 +318,7 @@ class _Walk:
             return False
         return not (await self.reader.losses()).erased
 
-    async def _marked(self, attempt: Request) -> MarkedHeader:
+    async def marked(self, attempt: Request) -> MarkedHeader:
         """The header of an attempt, in which what the log does not hold is marked."""
         header, digest = attempt.header, attempt.event.header
         assert header is not None  # noqa: S101 - no attempt is logged without
@@ -321,11 +326,14 @@ class _Walk:
         known = self._marks
         if known is None or known[0] is not header:
             try:
-                marked = await marked_header(self._blobs, digest, header) if is_lossy(header) else MarkedHeader(header)
+                marked = await self._with_marks(digest, header) if is_lossy(header) else MarkedHeader(header)
             except BlobFault as fault:
                 raise await self.reader.told(fault, attempt.seq) from None
             known = self._marks = header, marked
         return known[1]
+
+    async def _with_marks(self, digest: bytes, header: RequestHeader) -> MarkedHeader:
+        return await marked_header(self._blobs, digest, header, (await self.reader.losses()).erased)
 
     def _sensitive(self, subject: Subject, header: RequestHeader, snapshot: RequestMessage | None) -> Sensitive:
         masks = {at: told for at, told in header.masks.items() if at not in header.in_place}

@@ -18,13 +18,17 @@ from foreword.session.tree import read_whole_root
 from foreword.wire.request import ModelConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from foreword.prompt.contributions import ToolSchema
     from foreword.session.blobs import Blobs
     from foreword.session.header import RequestHeader
 
-__all__ = ["MARK", "MEANING", "MarkedHeader", "is_lossy", "lost_tools", "marked_header"]
+__all__ = ["MARK", "MEANING", "MarkedHeader", "is_lossy", "lost_text", "lost_tools", "marked_header"]
 
 _PLACEHOLDERS: Final = (NOT_STORED, ERASED, SENSITIVE)
 _SHOWN: Final = 8  # hex digits of a digest
+_NAMELESS: Final = "gone"
 
 MARK: Final = re.compile(r"\[(?:not stored|erased|sensitive)(?:, (?:changed|(?:salted )?[0-9a-f]{8}))?\]")
 """What stands in the place of something that the log does not hold, or that is not to be shown."""
@@ -51,13 +55,17 @@ def is_lossy(header: RequestHeader) -> bool:
     return bool(header.in_place or lost_tools(header)) or header.config == config_in_place()
 
 
-async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader) -> MarkedHeader:
+async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader, erased: AbstractSet[bytes]) -> MarkedHeader:
     """A header with its placeholders marked.
+
+    A tool of which nothing is left is named after its mark, not after its position: that one changes with every tool
+    that comes or goes ahead of it, and whoever compares two headers would take others for the same.
 
     Args:
         blobs: where its tree is.
         digest: of its root.
         header: as it was read, with placeholders.
+        erased: the digests of what was erased; all else that is not there was never stored.
 
     Raises:
         BlobFault: the tree is missing or wrong.
@@ -68,12 +76,10 @@ async def marked_header(blobs: Blobs, digest: bytes, header: RequestHeader) -> M
         for at, text in enumerate(header.sections)
     ]
     lost = lost_tools(header)
-    schemas = [
-        replace(tool, description=_marked(tool.description, tools[at])) if at in lost else tool
-        for at, tool in enumerate(header.tools)
-    ]
+    schemas = [_marked_tool(tool, tools[at]) if at in lost else tool for at, tool in enumerate(header.tools)]
     is_lost = header.config == config_in_place()
-    told = ModelConfig(NOT_STORED, config.hex()[:_SHOWN]) if is_lost else header.config
+    mark = ERASED if config in erased else NOT_STORED
+    told = ModelConfig(mark, config.hex()[:_SHOWN]) if is_lost else header.config
     marked = replace(header, sections=tuple(texts), tools=tuple(schemas), config=told)
     return MarkedHeader(marked, header.in_place, lost, is_lost)
 
@@ -84,6 +90,18 @@ def lost_tools(header: RequestHeader) -> frozenset[int]:
     return frozenset(
         at for at, tool in enumerate(header.tools) if any(tool == tool_in_place(at, mark) for mark in marks)
     )
+
+
+def lost_text(header: RequestHeader) -> str | None:
+    """What stands for figures of a system text of which sections are not there; None if all are."""
+    if not header.in_place:
+        return None
+    return ERASED if any(header.sections[at] == ERASED for at in header.in_place) else NOT_STORED
+
+
+def _marked_tool(tool: ToolSchema, digest: bytes) -> ToolSchema:
+    name = f"{_NAMELESS}_{digest.hex()[:_SHOWN]}"
+    return replace(tool, name=name, description=_marked(tool.description, digest))
 
 
 def _marked(text: str, digest: bytes, *, is_salted: bool = False) -> str:

@@ -56,6 +56,32 @@ def test_what_changes_from_step_to_step_is_found() -> None:
     assert 'which section "desk:text" refers to, differs from one assembly to the next' in finding.message
 
 
+@pytest.mark.parametrize("code", ["FW101", "FW102"])
+def test_what_all_scopes_share_is_told_once(code: str) -> None:
+    """However many agents use a variable, and whatever its values in them are: it is one fault, of one owner."""
+    prompt = clerk("You have had {{calls}} calls.")
+    for name in ("first", "second", "third"):
+        prompt.scope(name).section("desk:name", f"You are {name}.", order=30)
+    kept: list[object] = []  # or each had the address of the one before
+
+    def calls() -> str:
+        kept.append(object())
+        return f"{datetime.now(UTC).isoformat()} {kept[-1]}"
+
+    prompt.owner("phone").variable("calls", calls)
+    finding = only(prompt, code)
+    assert (finding.owner, finding.name, finding.scope) == ("phone", "calls", None)
+
+
+def test_what_scopes_have_of_their_own_is_told_for_each() -> None:
+    """Namesakes in several scopes are several faults, each with its scope."""
+    prompt = clerk("You have had {{calls}} calls.")
+    prompt.variable("calls", "no")
+    for name in ("first", "second"):
+        prompt.scope(name).variable("calls", lambda: f"{datetime.now(UTC).isoformat()}")
+    assert sorted(str(finding.scope) for finding in found(prompt, "FW101")) == ["first", "second"]
+
+
 def test_a_condition_that_changes_is_found() -> None:
     """A section that is there in one assembly and not in the next."""
     turns = itertools.cycle([True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -52,12 +51,10 @@ def demo(*, store: str | None, as_json: bool) -> int:
         write_json(_document(place, play, proof))
     else:
         from foreword.cli.demo.report import rows
-        from foreword.cli.logs import given_store
-        from foreword.compose.files import NAMES
+        from foreword.cli.logs import leading_to
 
         screen = Screen.of_stdout()
-        is_usual = store is None and given_store(None) is None and not any(map(os.path.lexists, NAMES))
-        write_rows(rows(place, play, proof, screen, is_usual=is_usual), screen)
+        write_rows(rows(place, play, proof, screen, leading=leading_to(place)), screen)
     return 0 if proof.equal == proof.requests == len(play.sent) and proof.report.intact else _FINDINGS
 
 

@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 _DIGITS: Final = 8
 
 
-def rows(store: str, play: Played, proof: Proof, screen: Screen, *, is_usual: bool) -> Iterator[Row]:
+def rows(store: str, play: Played, proof: Proof, screen: Screen, *, leading: str) -> Iterator[Row]:
     """All rows.
 
     Args:
@@ -35,14 +35,14 @@ def rows(store: str, play: Played, proof: Proof, screen: Screen, *, is_usual: bo
         play: what was played.
         proof: what came of it.
         screen: where it is shown.
-        is_usual: whether commands look there without being told.
+        leading: what commands need behind them to look there.
     """
     yield from heading("A support agent of a bookshop", "played by a script: no key, no network", screen)
     yield ()
     yield from table(_COLUMNS, [_record(step) for step in proof.steps], screen)
     yield ()
-    where = "" if is_usual else f" --log {store}"
-    yield from _lines(f"logged in {store}; see foreword log show{where}, foreword log rebuild last@5{where}", screen)
+    commands = f"foreword log show{leading}, foreword log rebuild last@5{leading}"
+    yield from _lines(f"logged in {store}; see {commands}", screen)
     yield from _lines(_result(play, proof), screen, _style(proof))
 
 

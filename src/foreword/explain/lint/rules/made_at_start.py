@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.explain.lint.survey import Branch, Survey
+    from foreword.prompt.origin import Origin
 
 _ADDRESS = re.compile(r"<[^<>\n]{1,120} at 0x[0-9a-fA-F]{6,16}>")
 _TEMPORARY = re.compile(
@@ -31,13 +32,15 @@ _NEAR_A_PID = r"\b(?:pid|process(?: id)?)\b[^\w\n]{{1,4}}(?:is )?{pid}\b"
 
 
 def find(survey: Survey) -> Iterator[Finding]:
-    """Look at the sections in force and at the values that they use."""
-    seen: set[Text] = set()
+    """Look at the sections in force and at the values that they use; one that differs by scopes is told once."""
+    told: set[tuple[str, str, Origin, str]] = set()
     for branch in survey.branches:
         for text, is_sensitive in _texts(branch):
-            if text not in seen:
-                seen.add(text)
-                yield from _in(text, survey, is_sensitive=is_sensitive)
+            for what, finding in _in(text, survey, is_sensitive=is_sensitive):
+                entry = text.kind, text.name, text.origin, what
+                if entry not in told:
+                    told.add(entry)
+                    yield finding
 
 
 def _texts(branch: Branch) -> Iterator[tuple[Text, bool]]:
@@ -51,13 +54,14 @@ def _texts(branch: Branch) -> Iterator[tuple[Text, bool]]:
             yield text, entry.sensitive
 
 
-def _in(text: Text, survey: Survey, *, is_sensitive: bool) -> Iterator[Finding]:
+def _in(text: Text, survey: Survey, *, is_sensitive: bool) -> Iterator[tuple[str, Finding]]:
+    """What is found in a text, with the form of each."""
     for what, pattern in _forms().items():
         found = pattern.search(text.text)
         if found is not None and not (what in _WRITTEN and (text.is_made or _is_written(text, found[0]))):
             quoted = "" if is_sensitive else f" ({survey.hide(found[0])[:60]})"
             message = f"{text.label} holds {what}{quoted}, which is another one in each process"
-            yield RULE.finding(text.origin, text.name, message, _WAY_OUT, place=text.place(found.start()))
+            yield what, RULE.finding(text.origin, text.name, message, _WAY_OUT, place=text.place(found.start()))
 
 
 _WRITTEN = ("a UUID", "today's date")

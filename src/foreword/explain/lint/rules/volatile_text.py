@@ -36,16 +36,20 @@ _TOOL = "give the same schema each time, and hide a tool for the whole of a sess
 
 
 def find(survey: Survey) -> Iterator[Finding]:
-    """Compare each later assembly with the first; what differs without another clock is not told again with it."""
+    """Compare each later assembly with the first, and tell of each entry once.
+
+    Whatever differs without another clock also differs with it, and in each scope that has it, by other values.
+    """
+    told: set[tuple[str | None, ...]] = set()
     for branch in survey.branches:
-        told: set[tuple[str, str]] = set()
         for later in branch.rounds[1:]:
             if branch.assembly is None or later.assembly is None:
                 continue
             cause = "when the clock is moved" if later.clock == "moved" else "from one assembly to the next"
             for kind, finding in _Comparison(branch, branch.assembly, later.assembly, cause, survey.hide).findings():
-                if (kind, finding.name) not in told:
-                    told.add((kind, finding.name))
+                entry = kind, finding.name, finding.owner, finding.scope, finding.place
+                if entry not in told:
+                    told.add(entry)
                     yield finding
 
 
