@@ -302,6 +302,28 @@ def test_what_says_nothing_is_left_out() -> None:
     ]
 
 
+def test_a_user_who_says_nothing() -> None:
+    """A blank message of the user is told as such where the model would otherwise begin, or go on with its own words."""
+    empty, no = [{"type": "text", "text": "(an empty message)"}], [{"type": "text", "text": "No."}]
+    history = (UserMessage("  "), AssistantMessage("No."), UserMessage(""))
+    told = unmarked(made(messages=history)["messages"])
+    assert told == [
+        {"role": "user", "content": empty},
+        {"role": "assistant", "content": no},
+        {"role": "user", "content": empty},
+    ]
+    assert unmarked(made(messages=history[:1])["messages"]) == told[:1]
+    assert unmarked(made(messages=(AssistantMessage("No."),))["messages"]) == [told[1]]
+
+
+def test_no_runtime_context() -> None:
+    """Where there are no runtime contexts, nothing is said in their place."""
+    rendering = SystemPrompt().render_sync()
+    for answered in (AssistantMessage("No."), {"role": "assistant", "content": "No."}):
+        assert len(anthropic.request(rendering, [UserMessage("a"), answered], config=MODEL)["messages"]) == 2
+    assert anthropic.request(rendering, [], config=MODEL)["messages"] == []
+
+
 def test_results_without_a_word() -> None:
     """A tool may answer nothing; an error must say something, and then says that it does not."""
     told = made(messages=(ToolMessage("c", "t", ""), ToolMessage("d", "t", " ", is_error=True)))["messages"]
@@ -342,6 +364,46 @@ def test_ids_and_names_of_other_providers() -> None:
     assert len(set(ids)) == 2
     assert all(each.replace("_", "").isalnum() for each in ids)
     assert [block["name"] for block in said["content"]] == ["a_b", "_"]
+
+
+def test_ids_that_come_again() -> None:
+    """A server that counts its calls anew in every answer: each has an id of its own, and its result has the same."""
+    history = (
+        AssistantMessage("", (ToolCall("call_0", "t", "{}"), ToolCall("call_0", "u", "{}"))),
+        ToolMessage("call_0", "t", "1"),
+        ToolMessage("call_0", "u", "2"),
+        AssistantMessage("", (ToolCall("call_0_3", "t", "{}"), ToolCall("call_0", "t", "{}"))),  # and then cancelled
+        AssistantMessage("", (ToolCall("call_0", "t", "{}"),)),
+        UserMessage("Hurry."),
+        ToolMessage("call_0", "t", "5"),
+        ToolMessage("call_0", "t", "5, too"),
+        ToolMessage("of old", "t", "6"),
+    )
+    blocks = [block for turn in made(messages=history)["messages"] for block in turn["content"]]
+    assert [block["id"] for block in blocks if "id" in block] == [
+        "call_0",
+        "call_0_2",
+        "call_0_3",
+        "call_0_4",
+        "call_0_5",
+    ]
+    results = {block["content"]: block["tool_use_id"] for block in blocks if "tool_use_id" in block}
+    assert results["1"] == "call_0"
+    assert results["2"] == "call_0_2"
+    assert results["5"] == results["5, too"] == "call_0_5"
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "a_2", "a_3", "b!"]), max_size=3), max_size=5))
+def test_each_call_has_an_id_of_its_own(answers: list[list[str]]) -> None:
+    """Whatever ids a model gives, each call has its own, and its result follows it."""
+    history: list[Message] = []
+    for ids in answers:
+        history += [AssistantMessage(".", tuple(ToolCall(each, "t", "{}") for each in ids)), UserMessage(".")]
+        history += [ToolMessage(each, "t", "r") for each in ids]
+    blocks = [block for turn in made(messages=tuple(history))["messages"] for block in turn["content"]]
+    calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert calls == [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    assert len(set(calls)) == len(calls)
 
 
 # Settings

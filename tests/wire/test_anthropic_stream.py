@@ -76,6 +76,32 @@ def test_thoughts_are_no_answer() -> None:
     assert answer(*events) == [TextChunk("a"), Finish("stop", Usage(12, 3), raw_reason="end_turn")]
 
 
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use", "of tomorrow"])
+def test_calls_of_the_servers_own_tools(kind: str) -> None:
+    """A tool that the server itself calls is none of ours: its arguments are passed over, and do not spoil the answer."""
+    events = [
+        start(),
+        block(0, kind, id="s", name="search", input={}),
+        arguments(0, '{"query": '),
+        arguments(0, '"a"}'),
+        end(),
+        block(1, "of tomorrow_result", tool_use_id="s", content=[]),
+        end(1),
+        call(2, "c", "t"),
+        arguments(2, "{}"),
+        end(2),
+        text("a", 3),
+        stop(),
+    ]
+    assert answer(*events)[:-1] == [ToolCallChunk(0, "c", "t", ""), ToolCallChunk(0, "c", "t", "{}"), TextChunk("a")]
+
+
+def test_an_index_that_is_used_again() -> None:
+    """A block that begins anew at the index of one that was passed over is read."""
+    events = [block(0, "of tomorrow"), arguments(0, "["), end(), call(0, "c", "t"), arguments(0, "{}"), end(), stop()]
+    assert ToolCallChunk(0, "c", "t", "{}") in answer(*events)
+
+
 @pytest.mark.parametrize(
     ("reason", "kind"),
     [

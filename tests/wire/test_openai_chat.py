@@ -1,6 +1,7 @@
 """The body of a chat-completions request."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from foreword.errors import (
 )
 from foreword.wire import openai_chat
 from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from foreword.wire.profiles import COMPATIBLE, DEEPSEEK, OPENAI, profile_of
+from foreword.wire.profiles import COMPATIBLE, DEEPSEEK, OPENAI, ToolNameRule, profile_of
 from foreword.wire.request import ModelConfig, ModelRequest, canonical_json
 
 texts = st.text(CHARACTERS, max_size=8)
@@ -168,6 +169,23 @@ def test_messages() -> None:
         {"role": "tool", "tool_call_id": "c2", "content": "10:00"},
         {"role": "assistant", "content": "I do not know."},
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("we ird/ü.name", "we_ird___name"), ("", "_"), ("n" * 500, "n" * 64), ("look-up_2", "look-up_2")]
+)
+def test_names_that_a_model_made_up(name: str, sent: str) -> None:
+    """A call of a tool that there is not goes back by a name that the provider takes."""
+    [told] = made(messages=(AssistantMessage("", (ToolCall("c", name, "{}"),)),))["messages"]
+    assert told["tool_calls"][0]["function"]["name"] == sent
+
+
+def test_names_that_a_server_takes() -> None:
+    """What a server takes as the name of a tool goes back as it is."""
+    dotted = replace(COMPATIBLE, tool_names=ToolNameRule(r"[a-z.]+", "a name has letters and dots"))
+    request = ModelRequest("", (), (AssistantMessage("", (ToolCall("c", "a.b", "{}"),)),), ModelConfig("mine", "m"))
+    [told] = openai_chat.body(request, profile=dotted)["messages"]
+    assert told["tool_calls"][0]["function"]["name"] == "a.b"
 
 
 # Settings

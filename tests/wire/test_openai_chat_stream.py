@@ -133,6 +133,40 @@ def test_other_choices_are_not_ours() -> None:
     assert answer(text("a"), other, chunk(finish="stop")) == [TextChunk("a"), Finish("stop", raw_reason="stop")]
 
 
+def whole(message: Any, reason: str | None = None, **more: Any) -> dict[str, Any]:
+    """An event with a message where a piece of it is expected."""
+    return {"choices": [{"index": 0, "message": message, "finish_reason": reason, **more}]}
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("more", [{}, {"delta": None}, {"delta": {}}])
+def test_a_message_in_place_of_pieces(more: dict[str, Any]) -> None:
+    """A server that streams its answer as one whole message is read: the text, the calls, the refusal."""
+    said = whole({"role": "assistant", "content": "a", "tool_calls": [CALL, CALL | {"id": "d"}]}, "tool_calls", **more)
+    assert answer(chunk({"role": "assistant", "content": ""}), said) == [
+        TextChunk("a"),
+        ToolCallChunk(0, "c", "t", "{}"),
+        ToolCallChunk(1, "d", "t", "{}"),
+        Finish("tool-calls", raw_reason="tool_calls"),
+    ]
+    [refused] = answer(whole({"content": None, "refusal": "No."}, "stop", **more))
+    assert isinstance(refused, Finish)
+    assert refused.failure is not None
+    assert refused.failure.message == "the model refuses: No."
+
+
+@pytest.mark.parametrize("more", [{}, {"delta": {}}])
+def test_a_message_after_its_pieces(more: dict[str, Any]) -> None:
+    """Told again at the end, as a whole, it is not read twice."""
+    assert answer(text("a"), text("b"), whole({"content": "ab"}, "stop", **more)) == [
+        TextChunk("a"),
+        TextChunk("b"),
+        Finish("stop", raw_reason="stop"),
+    ]
+
+
 # What is not in the format
 
 
@@ -151,6 +185,9 @@ def test_other_choices_are_not_ours() -> None:
         call(0, "{}", name="t"),
         chunk({"tool_calls": [{"index": [], "id": "c", "function": {"name": "t"}}]}),
         {"choices": [{"index": 0, "delta": "a"}]},
+        whole("a"),
+        whole({"content": 7}),
+        whole({"tool_calls": [{"id": "c"}]}),
         {"choices": [{"index": 0, "delta": {}, "finish_reason": 1}]},
     ],
 )
@@ -158,6 +195,13 @@ def test_what_is_malformed(event: object) -> None:
     """What cannot be understood is an error, never a guess."""
     with pytest.raises(MalformedAnswerError):
         answer(event)
+
+
+@pytest.mark.parametrize("event", [whole({"content": "ab"}), text("b"), call(0, "{}", id="c", name="t")])
+def test_more_of_a_whole_message(event: object) -> None:
+    """Whether it goes on or begins anew, nobody can tell."""
+    with pytest.raises(MalformedAnswerError, match="has come as a whole"):
+        answer(whole({"content": "a"}), event)
 
 
 spoilt = st.one_of(
@@ -171,6 +215,7 @@ spoilt = st.one_of(
         json_values,
         json_values,
     ),
+    st.builds(whole, json_values),
     st.builds(lambda reason: {"choices": [{"finish_reason": reason}]}, json_values),
 )
 

@@ -1,6 +1,9 @@
 """Requests in neutral form: their canonical bytes, and how a model is named."""
 
 import json
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -67,6 +70,36 @@ def test_no_models_name(text: str) -> None:
     """Anything else is an error that shows how to write it."""
     with pytest.raises(InvalidModelError, match="write provider:model"):
         ModelConfig.parse(text)
+
+
+@pytest.mark.parametrize("given", [5, None, b"gpt-5", ["gpt-5"]])
+def test_a_name_that_is_no_text(given: Any) -> None:
+    """What the log could not give back is refused where it is made, by the part that is wrong."""
+    with pytest.raises(TypeError, match=r"the model of a ModelConfig is its name as a text, not an? "):
+        ModelConfig("openai", given)
+    with pytest.raises(TypeError, match="the provider of a ModelConfig"):
+        ModelConfig(given, "gpt-5")
+    with pytest.raises(TypeError, match="the model of a ModelConfig"):
+        replace(ModelConfig("openai", "gpt-5"), model=given)
+
+
+def test_a_name_that_no_log_can_hold() -> None:
+    """Half a character cannot be written."""
+    with pytest.raises(NotJsonError, match="the model of a ModelConfig holds a lone surrogate at character 3"):
+        ModelConfig("openai", "gpt\ud800")
+    with pytest.raises(NotJsonError, match="the provider of a ModelConfig"):
+        ModelConfig.parse("\ud800:gpt-5")
+
+
+def test_a_name_of_an_enumeration() -> None:
+    """A subclass of str is kept as the plain string that the log gives back."""
+
+    class Models(StrEnum):
+        SMALL = "gpt-5-mini"
+
+    config = ModelConfig("openai", Models.SMALL)
+    assert type(config.model) is str
+    assert config == ModelConfig("openai", "gpt-5-mini")
 
 
 def test_settings_are_detached() -> None:

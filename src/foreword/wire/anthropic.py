@@ -101,7 +101,8 @@ def request(
         rendering.text, rendering.tools, (), config, rendering.tool_origins, stable_head=rendering.stable_head
     )
     made = _marked(_head(told, profile), turns, profile)
-    turns.add(UserMessage(rendering.snapshot))  # not marked: the next request has another one, at another place
+    if rendering.snapshot.strip():
+        turns.add(UserMessage(rendering.snapshot))  # not marked: the next request has another one, at another place
     return made
 
 

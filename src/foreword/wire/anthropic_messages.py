@@ -1,20 +1,23 @@
 """Messages in Anthropic's format: turns that alternate, made of blocks, each of which says something.
 
 The format is stricter than a history: two messages of the user in a row are one turn, the results of tools come first
-in it, no text may be blank, a call's arguments are an object, and its id has few characters. What a model or a tool
-said otherwise is spelled so that the request is accepted; the log keeps it as it was.
+in it, no text may be blank, a call's arguments are an object, and its id has few characters and is its own. What was
+said otherwise is spelled so that the request is accepted; the log keeps it as it was. How a message is spelled depends
+on those before it only, so that a longer history begins with the shorter one.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, cast
 
 from foreword.jsonvalue import MAX_DEPTH
 from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from foreword.wire.request import canonical_json
+from foreword.wire.tool_names import cleaned_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,10 +28,10 @@ Block: TypeAlias = dict[str, Any]
 Role: TypeAlias = Literal["user", "assistant"]
 
 _ID: Final = re.compile("[a-zA-Z0-9_-]+")
-_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_-]")
 _LONGEST_NAME: Final = 128
 _NO_JSON: Final = "INVALID_JSON"  # the key that the vendor's documentation gives as an example for such arguments
 _SILENT_ERROR: Final = "The tool failed without a word."
+_SILENT_USER: Final = "(an empty message)"
 
 
 class Turns:
@@ -43,12 +46,19 @@ class Turns:
         self.told: list[Any] = []
         self.own: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None  # the last turn, if a message can be added to it
+        self._ids = _Ids()
 
     def add(self, message: Message) -> None:
-        """Add a message; if it says nothing at all, it is left out."""
-        blocks = list(_blocks(message))
+        """Add a message; if it says nothing at all, it is left out.
+
+        Unless it is the user's, and without it there would be no turn of the user: the format begins with one, and an
+        answer follows one. A model would go on with its own words otherwise.
+        """
+        blocks = list(_blocks(message, self._ids))
         if not blocks:
-            return
+            if not isinstance(message, UserMessage) or not self._lacks_user():
+                return
+            blocks = [text_block(_SILENT_USER)]
         role: Role = "assistant" if isinstance(message, AssistantMessage) else "user"
         if self._open is None or self._open["role"] != role:
             self._open = {"role": role, "content": []}
@@ -62,6 +72,39 @@ class Turns:
         self.told.append(message)
         self._open = None
 
+    def _lacks_user(self) -> bool:
+        """Whether a turn of the user is due; after what somebody else has made, nobody knows."""
+        return not self.told if self._open is None else self._open["role"] == "assistant"
+
+
+class _Ids:
+    """The ids of calls as the format takes them: each but once, though some servers count anew in every answer."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, int] = {}  # how often an id was asked for; those given are among its keys
+        self._latest: dict[str, str] = {}
+        self._waiting: dict[str, deque[str]] = {}  # the calls of the last answer that have no result yet
+
+    def begin(self) -> None:
+        """Begin with another answer; the results that follow are those of its calls."""
+        self._waiting.clear()
+
+    def of_call(self, given: str) -> str:
+        """The id of a call: the given one as far as possible."""
+        plain = made = _id(given)
+        while made in self._times:
+            self._times[plain] += 1
+            made = f"{plain}_{self._times[plain]}"
+        self._times[made] = 1
+        self._latest[given] = made
+        self._waiting.setdefault(given, deque()).append(made)
+        return made
+
+    def of_result(self, given: str) -> str:
+        """The id of the call that a result belongs to; of several with the same id, the first without one."""
+        waiting = self._waiting.get(given)
+        return waiting.popleft() if waiting else self._latest.get(given) or _id(given)
+
 
 def text_block(text: str) -> Block:
     """A block of text."""
@@ -72,22 +115,23 @@ def _is_no_result(block: Block) -> bool:
     return "tool_use_id" not in block
 
 
-def _blocks(message: Message) -> Iterator[Block]:
+def _blocks(message: Message, ids: _Ids) -> Iterator[Block]:
     match message:
         case ToolMessage():
-            yield _result(message)
+            yield _result(message, ids.of_result(message.call_id))
         case UserMessage(text):
             if text.strip():
                 yield text_block(text)
         case AssistantMessage(text, calls):
             if text.strip():
                 yield text_block(text)
+            ids.begin()
             for call in calls:
-                yield _call(call)
+                yield _call(call, ids.of_call(call.id))
 
 
-def _result(message: ToolMessage) -> Block:
-    made: Block = {"type": "tool_result", "tool_use_id": _id(message.call_id)}
+def _result(message: ToolMessage, call_id: str) -> Block:
+    made: Block = {"type": "tool_result", "tool_use_id": call_id}
     if message.text.strip():
         made["content"] = message.text
     elif message.is_error:
@@ -97,9 +141,9 @@ def _result(message: ToolMessage) -> Block:
     return made
 
 
-def _call(call: ToolCall) -> Block:
-    name = _NOT_IN_NAMES.sub("_", call.name)[:_LONGEST_NAME] or "_"
-    return {"type": "tool_use", "id": _id(call.id), "name": name, "input": _input(call.arguments)}
+def _call(call: ToolCall, call_id: str) -> Block:
+    name = cleaned_name(call.name, _LONGEST_NAME)
+    return {"type": "tool_use", "id": call_id, "name": name, "input": _input(call.arguments)}
 
 
 def _id(given: str) -> str:

@@ -35,6 +35,7 @@ class AnswerReader:
         self._reasons = profile.finish_reasons
         self._calls: dict[int, CallInPieces] = {}  # by the index of the block
         self._given: dict[int, str] = {}  # arguments that a block began with, until a piece of them comes
+        self._passed_over: set[int] = set()  # indexes of blocks that are no text and no call of ours
         self._text = Joiner()
         self._reason = ""
         self._explanation = ""
@@ -100,6 +101,7 @@ class AnswerReader:
         return failed(code, message, self.usage, self._reason, transient=transient)
 
     def _begin(self, index: int, block: Mapping[str, Any]) -> Iterator[Chunk]:
+        self._passed_over.discard(index)
         if block.get("type") == "text":
             yield from self._say(block.get("text"))
         elif block.get("type") == "tool_use":
@@ -111,11 +113,13 @@ class AnswerReader:
             call = self._calls[index] = CallInPieces(len(self._calls), call_id, name)
             self._given[index] = _json(object_of(block.get("input") or {}, "input"))
             yield call.chunk("")
+        else:
+            self._passed_over.add(index)
 
     def _go_on(self, index: int, delta: Mapping[str, Any]) -> Iterator[Chunk]:
         if delta.get("type") == "text_delta":
             yield from self._say(delta.get("text"))
-        elif delta.get("type") == "input_json_delta":
+        elif delta.get("type") == "input_json_delta" and index not in self._passed_over:
             piece = text_of(delta.get("partial_json"), "partial_json")
             call = self._calls.get(index)
             if call is None:

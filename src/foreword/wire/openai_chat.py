@@ -16,7 +16,7 @@ from foreword.wire.messages import AssistantMessage, Message, ToolCall, ToolMess
 from foreword.wire.profiles import profile_of
 from foreword.wire.request import ModelConfig
 from foreword.wire.settings import LIMITS, check_each
-from foreword.wire.tool_names import check_tool_names
+from foreword.wire.tool_names import check_tool_names, cleaned_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +31,8 @@ __all__ = ["VERSION", "body", "check_settings", "request"]
 
 VERSION = "openai-chat/1"
 """Of the bodies that are made here: it changes whenever equal requests would give other bytes than before."""
+
+_LONGEST_NAME = 64
 
 _OURS = {
     "model": "is the model's name; it stands in the config itself",
@@ -64,7 +66,7 @@ def body(request: ModelRequest, *, profile: ChatProfile | None = None) -> dict[s
         ToolNameCollisionError: two tools bear the same name.
     """
     profile = profile or profile_of(request.config.provider)
-    told = [_message(message) for message in request.messages]
+    told = [_message(message, profile) for message in request.messages]
     return _body(request.system, request.tools, told, request.config, profile, request.origins)
 
 
@@ -94,10 +96,10 @@ def request(
         ModelError: as for `body`.
     """
     config = ModelConfig.parse(config) if isinstance(config, str) else config
-    told: list[Any] = [_message(each) if is_neutral(each) else each for each in checked_history(messages)]
-    if rendering.snapshot:
-        told.append(_message(UserMessage(rendering.snapshot)))
     profile = profile or profile_of(config.provider)
+    told: list[Any] = [_message(each, profile) if is_neutral(each) else each for each in checked_history(messages)]
+    if rendering.snapshot:
+        told.append(_message(UserMessage(rendering.snapshot), profile))
     return _body(rendering.text, rendering.tools, told, config, profile, rendering.tool_origins)
 
 
@@ -138,7 +140,7 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, profile: ChatProfile) -> dict[str, Any]:
     match message:
         case UserMessage(text):
             return {"role": "user", "content": text}
@@ -147,10 +149,16 @@ def _message(message: Message) -> dict[str, Any]:
         case AssistantMessage(text, ()):
             return {"role": "assistant", "content": text}
         case AssistantMessage(text, calls):
-            return {"role": "assistant", "content": text or None, "tool_calls": [_call(call) for call in calls]}
+            return {
+                "role": "assistant",
+                "content": text or None,
+                "tool_calls": [_call(call, profile) for call in calls],
+            }
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _call(call: ToolCall, profile: ChatProfile) -> dict[str, Any]:
     # As the model wrote them; but servers that parse arguments refuse the empty text that some models write for none.
-    function = {"name": call.name, "arguments": call.arguments or "{}"}
+    # A name that the model made up must not fail every later request of the session.
+    name = call.name if profile.tool_names.accepts(call.name) else cleaned_name(call.name, _LONGEST_NAME)
+    function = {"name": name, "arguments": call.arguments or "{}"}
     return {"id": call.id, "type": "function", "function": function}

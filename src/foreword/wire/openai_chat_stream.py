@@ -1,12 +1,13 @@
 """The answer in OpenAI's chat-completions format: the events of a stream become neutral chunks.
 
 Pure: no SDK, no network. Servers differ in small things (a tool call's index left out, its name repeated in each piece,
-usage beside the last choice); what is unambiguous is read, and all else is a `MalformedAnswerError`.
+usage beside the last choice, the message as a whole in place of its pieces or after them); what is unambiguous is read,
+and all else is a `MalformedAnswerError`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from foreword.wire.answer import (
     CallInPieces,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["AnswerReader", "MalformedAnswerError"]
 
 _ENDINGS: dict[str, FinishKind] = {"stop": "stop", "tool-calls": "tool-calls", "max-tokens": "max-tokens"}
+_SAYING = ("content", "refusal", "tool_calls")  # what of a message is read
 
 
 class AnswerReader:
@@ -43,6 +45,7 @@ class AnswerReader:
         self._reasons = profile.finish_reasons
         self._calls: list[CallInPieces] = []
         self._by_index: dict[int | None, CallInPieces] = {}  # None for the last one
+        self._told: Literal["nothing", "pieces", "whole"] = "nothing"
         self._text = Joiner()
         self._refusal = ""
         self._reason = ""
@@ -91,7 +94,7 @@ class AnswerReader:
         return failed(code, message, self.usage, self._reason, transient=transient)
 
     def _choice(self, choice: Mapping[str, Any]) -> Iterator[Chunk]:
-        delta = object_of(choice.get("delta") or {}, "delta")
+        delta = self._delta(choice)
         text = self._text.add(text_of(delta.get("content"), "content"))
         if text:
             yield TextChunk(text)
@@ -102,6 +105,20 @@ class AnswerReader:
         if reason:
             self._reason = reason
             yield from self._rest()
+
+    def _delta(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a choice adds: a piece of the message; or the message, where no piece of it has come."""
+        piece = choice.get("delta")
+        is_whole = not piece and bool(choice.get("message"))
+        delta = object_of(choice["message"], "message") if is_whole else object_of(piece or {}, "delta")
+        if not any(delta.get(name) for name in _SAYING):
+            return delta
+        if is_whole and self._told == "pieces":  # some servers repeat at the end, as a whole, what came in pieces
+            return {}
+        if self._told == "whole":
+            raise MalformedAnswerError("there is more of a message that has come as a whole")
+        self._told = "whole" if is_whole else "pieces"
+        return delta
 
     def _piece(self, piece: Mapping[str, Any]) -> ToolCallChunk:
         function = object_of(piece.get("function") or {}, "function")

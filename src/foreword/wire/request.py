@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foreword.errors import InvalidModelError
+from foreword.errors import InvalidModelError, NotJsonError, with_article
 from foreword.jsonvalue import freeze, thaw
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class ModelConfig:
         model: the provider's name of the model.
         settings: what else is asked of it, by neutral name (``temperature``, ``max_tokens``, ``stop``,
             ``reasoning_effort``) or by the provider's own; frozen JSON.
+
+    Raises:
+        NotJsonError: a name holds half a character, or a setting is no JSON: no log could keep it.
+        TypeError: a name is no text.
     """
 
     provider: str
@@ -48,6 +52,8 @@ class ModelConfig:
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, "JsonValue"])
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "provider", _name(self.provider, "provider"))
+        object.__setattr__(self, "model", _name(self.model, "model"))
         object.__setattr__(self, "settings", freeze(dict(self.settings)))
 
     @classmethod
@@ -75,6 +81,16 @@ class ModelConfig:
 
     def __str__(self) -> str:
         return f"{self.provider}:{self.model}"
+
+
+def _name(given: object, what: str) -> str:
+    """A name as the log gives it back: a plain string. Empty ones pass; they stand for a model not chosen yet."""
+    if not isinstance(given, str):
+        raise TypeError(f"the {what} of a ModelConfig is its name as a text, not {with_article(type(given).__name__)}")
+    try:
+        return str(freeze(given))
+    except NotJsonError as fault:
+        raise NotJsonError(f"the {what} of a ModelConfig", fault.reason) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Tool names, held against a provider's rules before anything is sent. Names go over the wire as they are.
+"""Tool names, held against a provider's rules before anything is sent. Names of tools go over the wire as they are.
 
 A name that the provider refuses would fail every request of the session, far from the plugin that chose it; of two
 tools with one name, a call could not be told from the other's.
@@ -6,7 +6,8 @@ tools with one name, a call could not be told from the other's.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from foreword.errors import EntryRef, InvalidToolNameError, ToolNameCollisionError
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from foreword.prompt.origin import Origin
     from foreword.wire.profiles import ToolNameRule
 
-__all__ = ["check_tool_names"]
+__all__ = ["check_tool_names", "cleaned_name"]
+
+_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_-]")
 
 
 def check_tool_names(
@@ -43,6 +46,11 @@ def check_tool_names(
         if tool.name in seen:
             raise ToolNameCollisionError(tool.name, seen[tool.name], ref)
         seen[tool.name] = ref
+
+
+def cleaned_name(name: str, longest: int) -> str:
+    """The name of a call, which a model may have made up, so that every provider takes it back in a history."""
+    return _NOT_IN_NAMES.sub("_", name)[:longest] or "_"
 
 
 def _ref(tool: ToolSchema, origin: Origin | None) -> EntryRef:

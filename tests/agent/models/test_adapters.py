@@ -151,6 +151,24 @@ async def test_a_server_without_key_gets_none(
     assert not [value for value in headers.values() if KEY in value]
 
 
+@pytest.mark.parametrize("key", [None, "a-key-of-its-own"])
+@pytest.mark.parametrize("name", ["Authorization", "authorization", "X-Api-Key", "Accept", "X-Team"])
+async def test_headers_of_the_environment_are_the_vendors(
+    vendor: Vendor, server: RecordingServer, monkeypatch: pytest.MonkeyPatch, key: str | None, name: str
+) -> None:
+    """Headers that the environment holds go to no other server, and do not take the place of what goes there."""
+    monkeypatch.setenv(vendor.headers_variable, f"rubbish\n{name}: Bearer {KEY}\nX-Other:{KEY}")
+    server.answer(vendor.said("Yes."), vendor.said("Yes."))
+    for headers in ({}, {name: "given"}):
+        async with vendor.kind("local", base_url=vendor.url(server), api_key=key, headers=headers) as adapter:
+            assert (await finish_of(adapter, vendor.request)).kind == "stop"
+    bare, given = (request.headers for request in server.requests)
+    assert not [value for value in (*bare.values(), *given.values()) if KEY in value]
+    assert bare["accept"] == "text/event-stream"
+    assert {value.removeprefix("Bearer ") for value in bare.values() if "own" in value} == ({key} if key else set())
+    assert given[name.lower()] == "given"
+
+
 async def test_what_cannot_be_spelled_is_never_sent(vendor: Vendor, server: RecordingServer, adapter: Adapter) -> None:
     """A tool name that the provider refuses, or a setting that is none, is an error before anything is sent."""
     bad_tool = replace(vendor.request, tools=(ToolSchema("files.read", "", {}),))
@@ -259,6 +277,63 @@ async def test_the_key_is_never_shown(
     assert "(the API key)" in finishes[0].failure.message
     assert caplog.records
     assert not [each for each in told if KEY in each]
+
+
+@pytest.mark.parametrize("at", [0, 940, 960, 971, 975, 985, 995, 1001, 1980])
+async def test_no_part_of_the_key_is_shown(vendor: Vendor, server: RecordingServer, adapter: Adapter, at: int) -> None:
+    """A long message is cut, but never in the midst of the key."""
+    said = "x" * at + f" {KEY}"
+    server.answer(vendor.failing(401, said), Answer(500, {}, (said.encode(),)), vendor.streaming(vendor.error(said)))
+    for _ in range(3):
+        failure = (await finish_of(adapter, vendor.request)).failure
+        assert failure is not None
+        assert len(failure.message) <= 1000
+        assert KEY[:8] not in failure.message
+
+
+@pytest.mark.parametrize(
+    ("headers", "said", "told"),
+    [
+        ({"X-Gateway-Token": KEY}, f"token {KEY} refused", "token (a header) refused"),
+        ({"Authorization": f"Bearer {KEY}"}, f"Bearer {KEY} refused", "Bearer (a header) refused"),
+        ({"Authorization": f"Bearer {KEY}"}, f"who is {KEY}?", "who is (a header)?"),
+        ({"Cookie": f"session={KEY}; team=billing"}, f"no session={KEY} here", "no (a header) here"),
+        ({"X-A": "secret", "X-B": "secret-too"}, "secret-too, secret", "(a header), (a header)"),
+        ({"X-Version": "1"}, "1 is no version", "1 is no version"),
+        ({"Anthropic-Beta": "context-1m"}, "no context-1m here", "no context-1m here"),
+    ],
+)
+async def test_headers_are_not_shown(
+    vendor: Vendor,
+    server: RecordingServer,
+    caplog: pytest.LogCaptureFixture,
+    headers: dict[str, str],
+    said: str,
+    told: str,
+) -> None:
+    """What further headers hold may be a secret, and is masked as the key is; what cannot be one stays."""
+    caplog.set_level(logging.DEBUG)
+    server.answer(vendor.failing(401, said), vendor.streaming(vendor.error(said)))
+    async with vendor.kind("local", base_url=vendor.url(server), headers=headers) as adapter:
+        for _ in range(2):
+            failure = (await finish_of(adapter, vendor.request)).failure
+            assert failure is not None
+            assert failure.message == told
+    assert caplog.records
+    assert KEY not in caplog.text
+
+
+async def test_headers_of_the_environment_are_not_shown(
+    vendor: Vendor, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are those that the SDK takes from the environment."""
+    monkeypatch.setenv(vendor.headers_variable, "X-Team: a-secret-of-the-team")
+    server.answer(vendor.failing(401, "who is a-secret-of-the-team?"))
+    async with vendor.make(server) as adapter:
+        failure = (await finish_of(adapter, vendor.request)).failure
+    assert server.requests[0].headers["x-team"] == "a-secret-of-the-team"
+    assert failure is not None
+    assert failure.message == "who is (a header)?"
 
 
 # Making one

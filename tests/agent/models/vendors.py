@@ -33,6 +33,7 @@ class Vendor:
     address: str  # of the provider
     profiles: tuple[object, object]  # of the provider, and of others that speak its format
     variables: tuple[str, ...]  # those of the environment with what identifies its user, the key first
+    headers_variable: str  # that of the environment from which its SDK takes further headers
     module: Any  # the events of its format: `recording_server`, `anthropic_events`
     end: Any  # the event that says how an answer ended
     ending: Callable[[str], Any]  # the same, with a reason
@@ -98,6 +99,7 @@ VENDORS = [
         "https://api.openai.com/v1",
         (OPENAI, COMPATIBLE),
         ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+        "OPENAI_CUSTOM_HEADERS",
         recording_server,
         recording_server.chunk(finish="stop"),
         lambda reason: recording_server.chunk(finish=reason),
@@ -122,6 +124,7 @@ VENDORS = [
         "https://api.anthropic.com",
         (ANTHROPIC, COMPATIBLE_MESSAGES),
         ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        "ANTHROPIC_CUSTOM_HEADERS",
         anthropic_events,
         anthropic_events.stop(),
         lambda reason: anthropic_events.stop(reason),

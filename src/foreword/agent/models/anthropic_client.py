@@ -6,9 +6,9 @@ imported.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
+from foreword.agent.models.credentials import environment_headers
 from foreword.agent.models.sdk_client import CONNECTING, STREAMED, HttpEvents, SdkClient
 from foreword.errors import MissingExtraError
 
@@ -22,7 +22,7 @@ except ModuleNotFoundError as missing:
 from foreword.agent.models.anthropic_failures import failure_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from foreword.wire.chunks import ModelFailure
 
@@ -51,8 +51,14 @@ class MessagesClient(SdkClient[anthropic.AsyncAnthropic]):
         for end in (_PATH, _PATH.removesuffix("/messages")):
             if address.endswith(end):
                 raise ValueError(f'the address "{address}" ends in {end}, which is added to it; leave that out')
-        super().__init__(address, key, timeout)
-        self._headers = _request_headers(key, headers, is_vendors=is_vendors)
+        ambient = environment_headers("ANTHROPIC_CUSTOM_HEADERS")  # the SDK sends these, too
+        super().__init__(address, key, timeout, {**ambient, **headers})
+        # Given to the SDK's client and not with each request: the headers of a request go into the SDK's own log.
+        self._own = {name.lower(): value for name, value in headers.items()}
+        if key is not None and not is_vendors:  # what the environment says must not take its place
+            self._own = {"authorization": f"Bearer {key}", **self._own}
+        theirs = () if is_vendors else tuple(ambient)
+        self._headers = _request_headers(self._own, theirs if key is not None else ("authorization", *theirs))
 
     def make(self) -> anthropic.AsyncAnthropic:
         """A client of the SDK."""
@@ -62,6 +68,7 @@ class MessagesClient(SdkClient[anthropic.AsyncAnthropic]):
             base_url=self.address,
             timeout=anthropic.Timeout(self.timeout, connect=min(self.timeout, CONNECTING)),
             max_retries=0,
+            default_headers=self._own,
         )
 
     async def post(self, client: anthropic.AsyncAnthropic, content: bytes) -> HttpEvents:
@@ -80,13 +87,7 @@ class MessagesClient(SdkClient[anthropic.AsyncAnthropic]):
         return failure_of(error, begun=begun)
 
 
-def _request_headers(key: str | None, further: Mapping[str, str], *, is_vendors: bool) -> dict[str, Any]:
-    """What a request has beside the SDK's own headers; what the SDK adds that is not for this server is left out."""
-    omitted = anthropic.Omit()
-    headers: dict[str, Any] = dict(STREAMED)
-    if key is None:
-        headers["Authorization"] = omitted
-    if not is_vendors:  # the SDK takes these from the environment
-        told = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "")
-        headers |= {line.partition(":")[0].strip(): omitted for line in told.split("\n") if ":" in line}
-    return headers | dict(further)
+def _request_headers(own: Mapping[str, str], omitted: Iterable[str]) -> dict[str, Any]:
+    """What a request says of the headers of the SDK's client: what is not for this server is left out."""
+    said: dict[str, Any] = {**dict.fromkeys(omitted, anthropic.Omit()), **STREAMED}
+    return {name: value for name, value in said.items() if name not in own}

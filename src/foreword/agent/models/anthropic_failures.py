@@ -12,12 +12,11 @@ from foreword.wire.chunks import ModelFailure
 
 __all__ = ["failure_of"]
 
-_LONGEST_SAID = 1000  # characters of a provider's answer that go into a failure
 _TOO_LONG = ("prompt is too long", "input length and `max_tokens` exceed")  # it has no code of its own
 
 
 def failure_of(error: Exception, *, begun: bool) -> ModelFailure:
-    """The failure that an error stands for.
+    """The failure that an error stands for; its message as it came, whole and unmasked: `credentials.Mask` is next.
 
     Args:
         error: what was raised by sending a request or reading its answer.
@@ -45,7 +44,7 @@ def _message(error: anthropic.APIStatusError) -> str:
     if 300 <= error.status_code < 400:
         return "the server redirects, and a prompt goes nowhere but where you said; give base_url the new address"
     said = error.api_message or (error.body if isinstance(error.body, str) else None)
-    return " ".join(said.split())[:_LONGEST_SAID] if isinstance(said, str) and said.strip() else error.message
+    return " ".join(said.split()) if isinstance(said, str) and said.strip() else error.message
 
 
 def _words(error: anthropic.APIStatusError) -> tuple[str, ...]:

@@ -1,20 +1,27 @@
-"""Where a server is, and the key to ask it with: given, or from the environment; looked at, and never shown."""
+"""Where a server is, and what it is asked with: given, or from the environment; looked at, and never shown."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from foreword.errors import ApiKeyError
 from foreword.wire.surrogates import joined
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from foreword.wire.chunks import ModelFailure
     from foreword.wire.profiles import ServerProfile
 
-__all__ = ["address_of", "key_of", "without_key"]
+__all__ = ["Mask", "address_of", "environment_headers", "key_of"]
+
+_LONGEST_MESSAGE: Final = 1000  # characters of what a provider says that are kept
+_SHORTEST_SECRET: Final = 4  # characters; shorter values of headers are no secrets, and stand in many a message
+_HARMLESS: Final = frozenset({"accept", "anthropic-beta", "anthropic-version", "content-type", "user-agent"})
 
 
 def address_of(provider: str, given: str | None, profile: ServerProfile) -> str:
@@ -55,7 +62,42 @@ def key_of(provider: str, given: str | None, profile: ServerProfile) -> str | No
     return key
 
 
-def without_key(failure: ModelFailure, key: str | None) -> ModelFailure:
-    """A failure that can be logged: its message without the key, whoever put it there, and without half characters."""
-    message = joined(failure.message)
-    return replace(failure, message=message if key is None else message.replace(key, "(the API key)"))
+def environment_headers(variable: str) -> dict[str, str]:
+    """The headers that an SDK takes from a variable of the environment, one a line; names in lower case."""
+    parted = (line.partition(":") for line in os.environ.get(variable, "").split("\n"))
+    return {name.strip().lower(): value.strip() for name, colon, value in parted if colon}
+
+
+class Mask:
+    """Hides what a server is asked with in what is told of its failures, whoever put it there.
+
+    Args:
+        key: the key; None for none.
+        headers: further headers, any of which may hold a secret, except for a few whose names say that they do not.
+    """
+
+    def __init__(self, key: str | None, headers: Mapping[str, str]) -> None:
+        self._names = {secret: "(a header)" for name, value in headers.items() for secret in _secrets_of(name, value)}
+        if key is not None:
+            self._names[key] = "(the API key)"
+        secrets = sorted(self._names, key=len, reverse=True)  # the longer first: one may be a part of another
+        self._secrets = re.compile("|".join(map(re.escape, secrets)) or r"(?!)")
+
+    def apply(self, failure: ModelFailure) -> ModelFailure:
+        """A failure that can be logged: its message masked, then cut to a length, and without half characters.
+
+        Cut first, a message could end in the midst of a secret, and keep most of it.
+        """
+        message = self._secrets.sub(lambda found: self._names[found[0]], joined(failure.message))
+        return replace(failure, message=message[:_LONGEST_MESSAGE])
+
+
+def _secrets_of(name: str, value: str) -> Iterator[str]:
+    """What of a header must not be shown: its value word by word, without the scheme, as in ``Bearer …``."""
+    if name.lower() in _HARMLESS:
+        return
+    words = value.split()
+    for word in words[1:] if len(words) > 1 and words[0].isalpha() else words:
+        secret = word.strip(",;")
+        if len(secret) >= _SHORTEST_SECRET:
+            yield secret

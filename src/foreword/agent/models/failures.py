@@ -5,6 +5,7 @@ The same for all providers: HTTP's statuses say most of it, and the provider's o
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "classify", "retry_after"]
 
-_LONGEST_MESSAGE = 2000  # characters
-
+_STATUS: Final = re.compile("[1-9][0-9]{2}")
 _BY_STATUS: Final[Mapping[int, str]] = {
     400: "invalid_request",
     401: "authentication",
@@ -83,7 +83,7 @@ def classify(answered: Answered) -> ModelFailure:
     code = _code(answered)
     headers = answered.headers or {}
     transient = {"true": True, "false": False}.get(headers.get("x-should-retry", ""), code in _TRANSIENT)
-    message = answered.message.strip()[:_LONGEST_MESSAGE] or f"the provider answered with status {answered.status}"
+    message = answered.message.strip() or f"the provider answered with status {answered.status}"
     return ModelFailure(message, code, answered.status, transient, retry_after(headers, answered.now))
 
 
@@ -103,15 +103,15 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return seconds
     try:
         return max(parsedate_to_datetime(told).timestamp() - now, 0.0)
-    except ValueError:
-        return None  # neither a number nor a date: as if it were not there
+    except (ValueError, OverflowError):
+        return None  # neither a number nor a date that there is: as if it were not there
 
 
 def _code(answered: Answered) -> str:
     said = next((_BY_WORD[word] for word in answered.words if word in _BY_WORD), None)
     status = answered.status
     if status is None:  # some servers put the status that they would have sent in the place of a code
-        status = next((int(word) for word in answered.words if word.isascii() and word.isdecimal()), None)
+        status = next((int(word) for word in answered.words if _STATUS.fullmatch(word)), None)
     # A generic word ("invalid_request_error" with 401, 404, 429) must not hide a status that says more.
     if said is not None and (status is None or said not in ("invalid_request", "server_error")):
         return said

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from foreword.agent.models.credentials import environment_headers
 from foreword.agent.models.sdk_client import CONNECTING, STREAMED, HttpEvents, SdkClient
 from foreword.errors import MissingExtraError
 
@@ -41,8 +42,9 @@ class ChatClient(SdkClient[openai.AsyncOpenAI]):
     def __init__(
         self, address: str, key: str | None, timeout: float, headers: Mapping[str, str], *, is_openai: bool
     ) -> None:
-        super().__init__(address, key, timeout)
-        self._headers = _request_headers(key, headers, is_openai=is_openai)
+        ambient = environment_headers("OPENAI_CUSTOM_HEADERS")  # the SDK sends these, too
+        super().__init__(address, key, timeout, {**ambient, **headers})
+        self._headers = {**_sdk_headers(key, ambient, is_openai=is_openai), **headers}
 
     def make(self) -> openai.AsyncOpenAI:
         """A client of the SDK."""
@@ -70,12 +72,14 @@ class ChatClient(SdkClient[openai.AsyncOpenAI]):
         return failure_of(error, begun=begun)
 
 
-def _request_headers(key: str | None, further: Mapping[str, str], *, is_openai: bool) -> dict[str, Any]:
-    """What a request has beside the SDK's own headers; what the SDK adds that is not for this server is left out."""
+def _sdk_headers(key: str | None, ambient: Mapping[str, str], *, is_openai: bool) -> dict[str, Any]:
+    """What is said of the SDK's own headers: what it adds that is not for this server is left out. Lower-case names."""
     omitted = openai.Omit()
-    headers: dict[str, Any] = dict(STREAMED)
+    # The SDK takes these from the environment, and prefers them to the key.
+    theirs = () if is_openai else ("openai-organization", "openai-project", *ambient)
+    headers: dict[str, Any] = {**dict.fromkeys(theirs, omitted), **STREAMED}
     if key is None:
-        headers["Authorization"] = omitted
-    if not is_openai:  # the SDK takes these from the environment
-        headers |= {"OpenAI-Organization": omitted, "OpenAI-Project": omitted}
-    return headers | dict(further)
+        headers["authorization"] = omitted
+    elif not is_openai:
+        headers["authorization"] = f"Bearer {key}"
+    return headers

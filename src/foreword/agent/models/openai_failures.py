@@ -12,11 +12,9 @@ from foreword.wire.chunks import ModelFailure
 
 __all__ = ["failure_of"]
 
-_LONGEST_SAID = 1000  # characters of a provider's answer that go into a failure
-
 
 def failure_of(error: Exception, *, begun: bool) -> ModelFailure:
-    """The failure that an error stands for.
+    """The failure that an error stands for; its message as it came, whole and unmasked: `credentials.Mask` is next.
 
     Args:
         error: what was raised by sending a request or reading its answer.
@@ -45,7 +43,7 @@ def _message(error: openai.APIError) -> str:
         return "the server redirects, and a prompt goes nowhere but where you said; give base_url the new address"
     body = error.body
     said = cast("dict[str, object]", body).get("message") if isinstance(body, dict) else body
-    return " ".join(said.split())[:_LONGEST_SAID] if isinstance(said, str) and said.strip() else error.message
+    return " ".join(said.split()) if isinstance(said, str) and said.strip() else error.message
 
 
 def _words(error: openai.APIError) -> tuple[str, ...]:

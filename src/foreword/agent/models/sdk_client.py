@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from foreword.agent.models.credentials import without_key
+from foreword.agent.models.credentials import Mask
 from foreword.agent.models.exchange import Events
 from foreword.agent.models.per_loop import Closable, PerLoop
 from foreword.wire.answer import MalformedAnswerError
@@ -57,11 +57,13 @@ class SdkClient(ABC, Generic[C]):
         address: of the server, checked.
         key: what it is asked with, checked; None for none.
         timeout: seconds that may pass without a byte from the server.
+        headers: further headers of each request; what they hold is masked in failures, as the key is.
     """
 
-    def __init__(self, address: str, key: str | None, timeout: float) -> None:
+    def __init__(self, address: str, key: str | None, timeout: float, headers: Mapping[str, str]) -> None:
         self.address = address
         self.key, self.timeout = key, timeout
+        self._mask = Mask(key, headers)
         self._clients = PerLoop(address, self.make)
 
     @abstractmethod
@@ -102,8 +104,8 @@ class SdkClient(ABC, Generic[C]):
         return stream
 
     def failure(self, error: Exception, *, begun: bool) -> ModelFailure:
-        """What an error of `send`, or of reading its events, stands for; never holds the key, and can be logged."""
-        return without_key(self.failure_of(error, begun=begun), self.key)
+        """What an error of `send`, or of reading its events, stands for; holds no secret, and can be logged."""
+        return self._mask.apply(self.failure_of(error, begun=begun))
 
     async def close(self) -> None:
         """Close the connections of this event loop; nothing can be sent any more."""
