@@ -328,18 +328,18 @@ def test_what_a_failure_says_can_always_be_written_down() -> None:
 def test_an_error_that_cannot_say_what_it_is_is_told_by_its_type() -> None:
     """Its `__str__` is somebody else's code, too: of a provider, a listener, a plugin."""
 
-    class Mute(Exception):
+    class MuteError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("no words")
 
     def broken() -> str:
-        raise Mute
+        raise MuteError
 
     prompt = SystemPrompt()
     prompt.section("skipped", broken, order=1, on_error="skip")
-    assert "skipped: Mute" in str(prompt.render_sync().missing("skipped"))
+    assert "skipped: MuteError" in str(prompt.render_sync().missing("skipped"))
     prompt.section("failing", broken, order=1)
-    with pytest.raises(ProviderFailedError, match='section "failing" of main .* raised Mute'):
+    with pytest.raises(ProviderFailedError, match=r'section "failing" of main .* raised MuteError'):
         prompt.render_sync()
 
 
