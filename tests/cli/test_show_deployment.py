@@ -276,7 +276,7 @@ FAILING = """
         ("exits_async", ["failing.py:10: the code left with sys.exit(7)"]),
         ("exits_asked", ["failing.py:12: the code left with sys.exit(7)"]),
         ("exits_leaving", ["failing.py:15: the code left with sys.exit(7)"]),
-        ("fails_leaving", ["failing.py:18: ValueError: cannot go, while rendering foreword.yaml"]),
+        ("fails_leaving", ["failing.py:18: ValueError: cannot go", "plugin a (foreword.yaml:2) failed in teardown"]),
     ],
 )
 def test_a_plugin_that_fails(tmp_path: Path, name: str, told: list[str]) -> None:
