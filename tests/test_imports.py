@@ -57,6 +57,27 @@ def test_nothing_heavy_is_imported(code: str, tmp_path) -> None:
     assert not modules & HEAVY
 
 
+SHOW = """\
+import pathlib
+pathlib.Path("foreword.yaml").write_text("foreword: 1")
+from foreword.cli.main import main
+given, sys.argv = sys.argv[1:], ["foreword", "show", "foreword.yaml"]
+try:
+    main()
+except SystemExit as end:
+    assert end.code in (0, None), end.code
+sys.argv[1:] = given
+"""
+
+
+def test_a_deployment_is_shown_without_a_log(tmp_path) -> None:
+    """Reading and writing logs is a quarter of what the command would load, and nobody has asked for one."""
+    said, _, modules = run(SHOW, tmp_path)
+    assert said
+    assert "click" in modules
+    assert "msgspec" not in modules
+
+
 def test_import_says_nothing(tmp_path) -> None:
     """`import foreword` writes nothing to stdout or stderr, logs nothing and warns of nothing."""
     out, err, _ = run(IMPORT, tmp_path)

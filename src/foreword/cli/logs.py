@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -78,6 +77,8 @@ def leading_to(url: str) -> str:
     Args:
         url: of the store.
     """
+    from shlex import quote
+
     from foreword.compose.stores import USUAL_STORE
     from foreword.errors import DeploymentError, StoreError
     from foreword.session.store.places import path_of
@@ -88,7 +89,7 @@ def leading_to(url: str) -> str:
         is_found = os.path.realpath(path_of(usual)) == os.path.realpath(path_of(url))
     except (DeploymentError, StoreError):  # the command would end with it
         is_found = False
-    return "" if is_found else f" --log {shlex.quote(url)}"
+    return "" if is_found else f" --log {quote(url)}"
 
 
 def _file_here() -> Path | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from foreword.errors import InvalidAddressError
-from foreword.session.address import parse_address
 
 __all__ = ["is_address", "is_deployment"]
 
@@ -32,6 +31,8 @@ def is_address(typed: str | None) -> bool:
 
 
 def _can_be_address(typed: str) -> bool:
+    from foreword.session.address import parse_address  # with all of a log, 70 ms of the start of who shows a file
+
     try:
         parse_address(typed)
     except InvalidAddressError:
