@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from foreword.errors import EntryRef, InactiveContextError, InvalidOptionError, KernelOwnsError, RunningLoopError, shown
 from foreword.kernel.context import Context
 from foreword.kernel.effects import Owner, Registration, UndoStack
-from foreword.kernel.events import name_of
+from foreword.kernel.events import is_async_function, name_of
 from foreword.kernel.plugins import plugin
 from foreword.kernel.scope import GLOBAL, ParentBinding, ScopeKey, bind_parent
 from foreword.kernel.services import Service
@@ -795,7 +795,7 @@ class SystemPrompt(Service):
         if not callable(listener):
             why = f"must be a function, not {described(listener)}"
             raise InvalidOptionError(self._origin(source).ref("listener", "(none)"), "listener", why)
-        if is_plain and Provider[object](None, listener).is_async:
+        if is_plain and is_async_function(listener):
             why = "must be a plain function: a change is told at once, and nobody could wait for it"
             raise InvalidOptionError(self._origin(source).ref("listener", name_of(listener)), "listener", why)
 
