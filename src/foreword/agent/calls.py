@@ -42,8 +42,7 @@ def _is_sensitive(run: Run, prepared: Prepared, call: ToolCall) -> bool:
     if call.name in prepared.sensitive:
         return True
     tools = run.agent.ctx.get(ToolRegistry)
-    tool = None if tools is None else tools.get(call.name, run.agent)
-    return tool is not None and tool.sensitive
+    return tools is not None and call.name in tools.sensitive_names(run.agent)
 
 
 async def run_calls(run: Run, prepared: Prepared, offered: Sequence[str], calls: Sequence[ToolCall]) -> None:

@@ -67,10 +67,8 @@ async def prepare(run: Run) -> Prepared:
 
 def _sensitive_tools(agent: Agent, rendering: Rendering) -> frozenset[str]:
     registry = agent.ctx.get(ToolRegistry)
-    if registry is None:
-        return frozenset()
-    definitions = (registry.get(tool.name, agent) for tool in rendering.tools)
-    return frozenset(each.name for each in definitions if each is not None and each.sensitive)
+    sensitive = frozenset[str]() if registry is None else registry.sensitive_names(agent)
+    return sensitive and sensitive.intersection([tool.name for tool in rendering.tools])
 
 
 async def _decide(run: Run, taken: tuple[UserSaid, ...], snapshot: UserSaid | None) -> Decision:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import PluginFailedError, message_of
-from foreword.kernel.life import AFTER_SET_UP, SET_UP
+from foreword.kernel.life import AFTER_SET_UP, SET_UP, when_it_failed
 from foreword.kernel.source import Source
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def guard_of(secrets: Secrets) -> Guard:
             return error
         message = secrets.hide(_words(error))
         if phase in (SET_UP, AFTER_SET_UP):
-            told = phase if phase == AFTER_SET_UP else f"in {phase}"
-            return PluginFailedError(plugin, type(error).__name__, message, told)
+            return PluginFailedError(plugin, type(error).__name__, message, when_it_failed(phase))
         return RuntimeError(f"plugin {plugin} failed in {phase}: {type(error).__name__}: {message}")
 
     return guard

@@ -40,6 +40,7 @@ from foreword.kernel.plugins import spec_of
 from foreword.kernel.scope import GLOBAL, HasKey, ParentBinding, ScopeKey, bind_parent
 from foreword.kernel.services import Services
 from foreword.kernel.source import Source, caller, calling_line
+from foreword.kernel.timeouts import TIMEOUT_RULE, is_timeout
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -54,7 +55,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 
-_LONGEST_TIMEOUT = 10**7  # seconds, as of a provider: what is longer is a mistake, and None is for any time
 
 Guard: TypeAlias = Callable[[str, str, BaseException], BaseException]
 
@@ -569,23 +569,17 @@ def _check_event(event: object) -> None:
 
 
 def _check_settings(timeouts: dict[str, object], guard: object) -> None:
-    wanted = f"must be a positive number of seconds, at most {_LONGEST_TIMEOUT:,}, or None for any time"
+    wanted = f"{TIMEOUT_RULE}, or None for any time"
     faults = [
         ConfigFault("invalid_config", name, f"{wanted}, not {shortened(timeout)}")
         for name, timeout in timeouts.items()
-        if not _is_timeout(timeout)
+        if timeout is not None and not is_timeout(timeout)
     ]
     if guard is not None and not callable(guard):
         why = f"must be a function of a plugin's name, a phase and an error, not {shortened(guard)}"
         faults.append(ConfigFault("invalid_config", "guard", why))
     if faults:
         raise InvalidConfigError(faults)
-
-
-def _is_timeout(value: object) -> bool:
-    if value is None:
-        return True
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _LONGEST_TIMEOUT
 
 
 def _answer(event: Event[..., Any], listener: Listener, answer: Any) -> Awaitable[Any]:

@@ -27,7 +27,7 @@ from foreword.errors import (
     message_of,
 )
 from foreword.kernel.effects import Registration
-from foreword.kernel.life import AFTER_SET_UP, Life, run_undo
+from foreword.kernel.life import Life, run_undo, when_it_failed
 from foreword.kernel.plugins import PluginSpec, copied, validated
 
 if TYPE_CHECKING:
@@ -538,8 +538,7 @@ def _nothing() -> None:
 def _explained(name: str, phase: str, error: BaseException) -> Exception:
     if isinstance(error, InvalidConfigError) or (isinstance(error, PluginError) and _about(error) == name):
         return error  # it says what is wrong with the plugin, or its config
-    told = phase if phase == AFTER_SET_UP else f"in {phase}"
-    failure = PluginFailedError(name, type(error).__name__, message_of(error), told)
+    failure = PluginFailedError(name, type(error).__name__, message_of(error), when_it_failed(phase))
     failure.__cause__ = error
     return failure
 

@@ -16,10 +16,16 @@ from foreword.errors import InvalidPluginError, PluginTimeoutError, with_article
 if TYPE_CHECKING:
     from foreword.kernel.effects import Owner, Undo
 
-__all__ = ["AFTER_SET_UP", "SET_UP", "Life", "Unwind", "run_undo"]
+__all__ = ["AFTER_SET_UP", "SET_UP", "Life", "Unwind", "run_undo", "when_it_failed"]
 
 SET_UP: Final = "set-up"
 AFTER_SET_UP: Final = "after set-up"  # while it was active: a task that it had started failed
+
+
+def when_it_failed(phase: str) -> str:
+    """A phase as a sentence tells it: in set-up, after set-up."""
+    return phase if phase == AFTER_SET_UP else f"in {phase}"
+
 
 Body: TypeAlias = Generator[Any, Any, Any] | AsyncGenerator[Any, Any]
 Unwind: TypeAlias = "Callable[[Callable[[Undo], Awaitable[None]]], Awaitable[None]]"

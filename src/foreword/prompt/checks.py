@@ -24,8 +24,9 @@ from foreword.errors import (
     NotAStringError,
     ReservedToolNameError,
 )
-from foreword.kernel.names import shortened, spellable
+from foreword.kernel.names import NAME_RULE, plain_name, shortened, spellable
 from foreword.kernel.source import Source
+from foreword.kernel.timeouts import TIMEOUT_RULE, is_timeout
 from foreword.prompt.context import ContextKey
 from foreword.prompt.contributions import (
     TOOL_ORDER_REST,
@@ -64,8 +65,6 @@ __all__ = [
     "with_value",
 ]
 
-_LONGEST_TIMEOUT = 10**7  # about four months; what is longer is a mistake, and event loops do not take just any number
-
 E = TypeVar("E", bound=Section | RuntimeContext | Variable)
 
 
@@ -74,9 +73,10 @@ E = TypeVar("E", bound=Section | RuntimeContext | Variable)
 
 def checked_name(kind: str, name: object, owner: object) -> str:
     """The name of anything but a variable: a non-empty string."""
-    if not isinstance(name, str) or not name or not spellable(name):
+    plain = plain_name(name)
+    if plain is None:
         raise EmptyNameError(kind, str(owner), shortened(name))
-    return "".join((name,))
+    return plain
 
 
 def checked_variable_name(name: object, origin: Origin) -> str:
@@ -110,7 +110,7 @@ def checked_required(tools: object, ref: EntryRef, *, complete: bool) -> tuple[s
         raise InvalidOptionError(ref, "requires_tools", f"must be a list of tool names{hint}")
     held = list(cast("Iterable[object]", tools))
     for name in held:
-        if not isinstance(name, str) or not name or not spellable(name):
+        if plain_name(name) is None:
             raise InvalidOptionError(ref, "requires_tools", f"must hold non-empty strings, not {shortened(name)}")
     names = cast("list[str]", held)
     if complete and names:
@@ -170,8 +170,8 @@ def check_options(entry: Entry) -> None:
     timeout = cast("object", entry.timeout)
     if timeout is None:
         return
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _LONGEST_TIMEOUT:
-        why = f"must be a positive number of seconds, at most {_LONGEST_TIMEOUT:,}, not {shortened(timeout)}"
+    if not is_timeout(timeout):
+        why = f"{TIMEOUT_RULE}, not {shortened(timeout)}"
         raise InvalidOptionError(ref, "timeout", why)
     if static:
         raise InvalidOptionError(ref, "timeout", "a static value cannot time out; drop it")
@@ -322,9 +322,9 @@ def checked_schemas(
 def _check_schema(schema: object, source: ToolSource, who: str, *, answering: bool) -> None:
     if not isinstance(schema, ToolSchema):
         raise InvalidToolSchemaError(None, f"{who} gives {described(schema)} for a tool; make it a ToolSchema(…)")
-    name = cast("object", schema.name)
-    if not isinstance(name, str) or not name or not spellable(name):
-        why = f"{who} gives a tool whose name is {shortened(name)}; it must be a non-empty string that UTF-8 can spell"
+    name = plain_name(schema.name)
+    if name is None:
+        why = f"{who} gives a tool whose name is {shortened(schema.name)}; it {NAME_RULE}"
         raise InvalidToolSchemaError(None, why)
     description = cast("object", schema.description)
     if not isinstance(description, str) or not spellable(description):

@@ -16,7 +16,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from foreword.errors import ListenerError, with_article, words_of
-from foreword.kernel.names import spellable
+from foreword.kernel.names import plain_name, spellable
 from foreword.kernel.scope import GLOBAL
 from foreword.prompt.assembly import AssembledContext, AssembledSection, AssembledText, PromptAssembly
 from foreword.prompt.contributions import TOOL_ORDER_REST, ToolSchema
@@ -274,7 +274,7 @@ def _check_text(entry: object, kind: type[AssembledText]) -> AssembledText:
         if not isinstance(getattr(entry, part), str):
             what = f"put {with_article(kind.KIND)} whose {part} is {described(getattr(entry, part))}"
             raise TypeError(f"{what}; give a string")
-    if not entry.name or not spellable(entry.name):
+    if plain_name(entry.name) is None:
         raise TypeError(f"put {with_article(kind.KIND)} whose name is {entry.name!r}; give a name that UTF-8 can spell")
     return entry
 
@@ -283,7 +283,7 @@ def _check_tool(tool: object, kind: type[ToolSchema]) -> None:
     if not isinstance(tool, kind):
         raise TypeError(f"put {described(tool)} among the tools; make it a ToolSchema(…)")
     name, description = cast("tuple[object, object]", (tool.name, tool.description))
-    if not isinstance(name, str) or not name or name == TOOL_ORDER_REST or not spellable(name):
+    if plain_name(name) is None or name == TOOL_ORDER_REST:
         raise TypeError(f"put a tool among the tools whose name is {name!r}; give it a name of its own")
     if not isinstance(description, str) or not spellable(description):
         what = described(description) if not isinstance(description, str) else "text with half a surrogate pair"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import InvalidToolSchemaError
-from foreword.kernel.names import shortened, spellable
+from foreword.kernel.names import NAME_RULE, plain_name, shortened, spellable
 from foreword.prompt.contributions import ToolSchema
 from foreword.prompt.text import described
 from foreword.tools.result import MAX_RESULT
@@ -117,17 +117,17 @@ class ToolDefinition:
 
 def _check(tool: ToolDefinition) -> None:
     name, description, most = cast("tuple[object, object, object]", (tool.name, tool.description, tool.max_result))
-    if not isinstance(name, str) or not name or not spellable(name):
-        why = f"the name of a tool must be a non-empty string that UTF-8 can spell, not {shortened(name)}"
-        raise InvalidToolSchemaError(None, why)
+    plain = plain_name(name)
+    if plain is None:
+        raise InvalidToolSchemaError(None, f"the name of a tool {NAME_RULE}, not {shortened(name)}")
     if not isinstance(description, str) or not spellable(description):
         what = described(description) if not isinstance(description, str) else "text with half of a surrogate pair"
-        raise InvalidToolSchemaError(name, f"its description is {what}; give a string")
+        raise InvalidToolSchemaError(plain, f"its description is {what}; give a string")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InvalidToolSchemaError(name, f"max_result must be a positive number of bytes, not {shortened(most)}")
+        raise InvalidToolSchemaError(plain, f"max_result must be a positive number of bytes, not {shortened(most)}")
     if not isinstance(cast("object", tool.sensitive), bool):
-        raise InvalidToolSchemaError(name, f"sensitive must be True or False, not {shortened(tool.sensitive)}")
-    _check_function(name, tool.function)
+        raise InvalidToolSchemaError(plain, f"sensitive must be True or False, not {shortened(tool.sensitive)}")
+    _check_function(plain, tool.function)
 
 
 def _check_function(name: str | None, function: object) -> None:

@@ -303,6 +303,10 @@ class ToolRegistry(Service):
         """The names of the tools that a scope has, and of those that masks hide from it."""
         return self._of(scope).known
 
+    def sensitive_names(self, scope: ScopeKey | HasKey | None = None) -> frozenset[str]:
+        """The names of those tools of a scope whose calls are not to be shown to whoever looks on."""
+        return self._of(scope).sensitive
+
     def get(self, name: str, scope: ScopeKey | HasKey | None = None) -> ToolDefinition | None:
         """The tool of a name in a scope; None if it has none, or may not see it."""
         tool = self._of(scope).visible.get(name)

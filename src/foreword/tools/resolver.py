@@ -85,6 +85,7 @@ class ScopeTools:
     visible: dict[str, Tool]
     inherited: frozenset[str]  # names, hidden ones too: what a mask can name
     known: frozenset[str]  # names of all that would be there unmasked
+    sensitive: frozenset[str]  # of the visible ones, those that are
     answer: ToolProviderResult  # for the prompt; the same object as long as nothing changes
 
     def holds(self, layers: tuple[ToolLayer, ...]) -> bool:
@@ -116,7 +117,8 @@ def resolve(layers: tuple[ToolLayer, ...], scope: ScopeKey) -> ScopeTools:
         {name: mask.ref for name, mask in hidden.items() if name not in own},
     )
     numbers = tuple(layer.number for layer in layers)
-    return ScopeTools(layers, numbers, visible, frozenset(inherited), frozenset(everything), answer)
+    sensitive = frozenset([name for name, tool in visible.items() if tool.definition.sensitive])
+    return ScopeTools(layers, numbers, visible, frozenset(inherited), frozenset(everything), sensitive, answer)
 
 
 def _merged(layers: Iterable[ToolLayer]) -> dict[str, Tool]:

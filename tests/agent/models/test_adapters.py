@@ -3,7 +3,7 @@
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -26,24 +26,6 @@ pytestmark = [
     # Under trio the SDKs leave their generators to the garbage collector, which trio remarks.
     pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning"),
 ]
-
-
-@pytest.fixture(scope="module", params=VENDORS, ids=str)
-def vendor(request: pytest.FixtureRequest) -> Vendor:
-    vendor: Vendor = request.param
-    return vendor
-
-
-@pytest.fixture
-def server() -> Iterator[RecordingServer]:
-    with RecordingServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def adapter(vendor: Vendor, server: RecordingServer) -> AsyncGenerator[Adapter]:
-    async with vendor.make(server) as adapter:
-        yield adapter
 
 
 # What arrives at the server

@@ -1,6 +1,6 @@
 """What only the adapter for Anthropic's messages does, against a real server on this machine; see also `test_adapters`."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
@@ -36,12 +36,6 @@ pytestmark = [
 
 CONFIG = ModelConfig("anthropic", "claude-sonnet-4-5")
 REQUEST = ModelRequest("Be brief.", (), (UserMessage("Why is it late?"),), CONFIG)
-
-
-@pytest.fixture
-def server() -> Iterator[RecordingServer]:
-    with RecordingServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """What all adapters of real models have in common: one request, read piece by piece, closed however it ends."""
 
 import gc
-from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from threading import Event, Thread
 
 import anyio
 import anyio.to_thread
 import pytest
-from tests.agent.models.vendors import VENDORS, Adapter, Vendor
+from tests.agent.models.vendors import Adapter, Vendor
 from tests.support.recording_server import Answer, RecordingServer
 
 from foreword import CancelToken, InactiveContextError
@@ -23,23 +22,6 @@ pytestmark = [
 ]
 
 REQUEST = ModelRequest("Be brief.", (), (UserMessage("Why is it late?"),), ModelConfig("any", "m"))
-
-
-@pytest.fixture(params=VENDORS, ids=str)
-def vendor(request: pytest.FixtureRequest) -> Vendor:
-    return request.param
-
-
-@pytest.fixture
-def server() -> Iterator[RecordingServer]:
-    with RecordingServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def adapter(vendor: Vendor, server: RecordingServer) -> AsyncGenerator[Adapter]:
-    async with vendor.make(server) as adapter:
-        yield adapter
 
 
 async def answer_to(adapter: Adapter, signal: CancelToken | None = None) -> list[Chunk]:

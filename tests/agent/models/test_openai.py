@@ -1,6 +1,6 @@
 """What only the adapter for chat completions does, against a real server on this machine; see also `test_adapters`."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 
 import pytest
 from tests.agent.models.vendors import KEY, Failed, answer_to, assert_fails, finish_of
@@ -20,12 +20,6 @@ pytestmark = [
 ]
 
 REQUEST = ModelRequest("Be brief.", (), (UserMessage("Why is it late?"),), ModelConfig("openai", "gpt-4o"))
-
-
-@pytest.fixture
-def server() -> Iterator[RecordingServer]:
-    with RecordingServer() as server:
-        yield server
 
 
 @pytest.fixture
